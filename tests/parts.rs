@@ -1,6 +1,7 @@
 //! Definitions alone (`--ddl-only`), loads without some kinds of objects, and rows that a condition chooses (`--where`).
 
-use crate::kit::{Done, Pair, Tool, both};
+use crate::kit::fixtures::fixture;
+use crate::kit::{COUNT, Done, Pair, Tool, both, own_server};
 
 fn fill(pair: &Pair) {
     pair.fill(
@@ -62,6 +63,11 @@ fn a_dump_of_definitions_has_no_rows(pair: &Pair) {
         .says(&["it has definitions alone (--ddl-only)"]);
     assert!(!goes_on(&loaded), "{}", loaded.err);
     assert_eq!(there(pair), ["0", "1", "1", "2", "1", "1"]);
+    pair.target().client("DROP DATABASE pt").expect("dropped");
+    pair.load("a", &["--gtid-purged", "append"])
+        .code(2)
+        .says(&["--gtid-purged does not apply", "--ddl-only"]);
+    pair.load("a", &[]).ok();
     // The rows are said not to be in it; the definitions are compared, and one that differs is found.
     let against = |server| pair.verify_against("a", server);
     against(pair.source())
@@ -157,22 +163,9 @@ fn a_load_without_some_kinds(pair: &Pair) {
     }
 }
 
-/// Numbers from 0, as rows of a derived table.
-fn numbers(to: u32) -> String {
-    let digits = |name: &str| {
-        let all: Vec<String> = (0..10).map(|n| format!("SELECT {n} AS n")).collect();
-        format!("({}) AS {name}", all.join(" UNION ALL "))
-    };
-    let names = ["a", "b", "c", "d"];
-    let tables: Vec<String> = names.iter().map(|n| digits(n)).collect();
-    format!(
-        "(SELECT a.n + 10 * b.n + 100 * c.n + 1000 * d.n AS n FROM {}) AS numbers WHERE n < {to}",
-        tables.join(", ")
-    )
-}
-
 fn fill_for_conditions(pair: &Pair) {
-    let (large, few) = (numbers(9000), numbers(12));
+    let large = format!("{COUNT} WHERE n < 9000");
+    let few = format!("{COUNT} WHERE n < 12");
     pair.fill(&format!(
         "CREATE DATABASE wh; USE wh; \
         CREATE TABLE large (id INT PRIMARY KEY, v VARCHAR(40) CHARACTER SET latin1 COLLATE latin1_swedish_ci, \
@@ -275,6 +268,10 @@ fn conditions_that_mean_nothing_are_refused(pair: &Pair) {
     pair.dump("b", &["--where", "wh.large = id = 1"])
         .ok()
         .says(&["1 row of `wh`.`large`, of about"]);
+    let json = pair.dump("c", &["--json", "--where", "wh.parted=id > 8"]);
+    let chosen = &json.ok().summary()["rows_that_match"][0];
+    assert_eq!(chosen["table"], "`wh`.`parted`");
+    assert_eq!(chosen["rows"], 3);
     // A replica would lack the other rows when the source's log changes them.
     pair.load("b", &["--gtid-purged", "append"])
         .code(2)
@@ -324,7 +321,7 @@ fn a_chosen_table_under_another_name(pair: &Pair) {
     pair.target()
         .client("DELETE FROM other.child WHERE id = 3")
         .expect("deleted");
-    verify().code(4);
+    verify().code(4).says(&["`other`.`child`"]);
 }
 
 #[test]
@@ -336,4 +333,44 @@ fn a_versioned_table_is_chosen_from() {
     pair.dump("b", &["--where", "wh.sv=id = 1"])
         .code(3)
         .says(&["1 row of `wh`.`sv`"]);
+}
+
+#[test]
+fn a_condition_on_mysql_5_5() {
+    let Some(old) = own_server(testkit::Kind::MySql55, &[]) else {
+        return;
+    };
+    let Some(pair) = Pair::take(testkit::Kind::MySql) else {
+        return;
+    };
+    old.script(fixture!("mysql55").as_bytes()).expect("tables");
+    let all = old.value("SELECT COUNT(*) FROM old.l").expect("a count");
+    let some = old
+        .value("SELECT COUNT(*) FROM old.l WHERE id > 1")
+        .expect("a count");
+    assert_ne!(all, some);
+    Tool::new([
+        "dump",
+        "-u",
+        "root",
+        "--tables",
+        "old.l",
+        "--where",
+        "old.l=id > 1",
+        "--socket",
+    ])
+    .arg(old.socket())
+    .arg("--to")
+    .arg(pair.path("a"))
+    .run()
+    .ok();
+    pair.verify_against("a", &old).ok();
+    let loaded = pair.load("a", &[]);
+    assert!(loaded.code == 0 || loaded.code == 3, "{}", loaded.said());
+    assert_eq!(
+        pair.target()
+            .value("SELECT COUNT(*) FROM old.l")
+            .expect("a count"),
+        some
+    );
 }

@@ -18,7 +18,7 @@ Examples:
   penstock dump --socket /run/mysqld/mysqld.sock --user root --to /backup/monday
   penstock dump mysql://backup@db.example:3306/ -p --to /backup/shop --schemas shop
   penstock dump -h db -u backup -p --to /backup/part --tables 'shop.order*' --compression none
-  penstock dump -S /s -u root --to /backup/new --where \"shop.orders=created >= '2026-01-01'\"
+  penstock dump --socket /run/mysqld/mysqld.sock --user root --to /backup/new --where \"shop.orders=created >= '2026-01-01'\"
   penstock dump --from-files /srv/mysql-copy --to /backup/shop
 
 Exit codes: 0 dumped, 3 dumped with exceptions; the others are listed by penstock --help"

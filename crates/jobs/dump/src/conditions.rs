@@ -9,10 +9,12 @@ use base::units::printable;
 use base::{Error, Kind, Result};
 use dumps::dialect::Dialect;
 use dumps::tokens::{Token, Tokens};
+use rows::archives;
 use rows::table_plan::narrowed;
 use run::failure;
 use server::catalog::{Table, TableKind};
-use server::{Catalog, name_map, quote};
+use server::{Catalog, Identity, name_map, quote};
+use std::collections::BTreeMap;
 use wire::Conn;
 
 /// The conditions, by schema and table.
@@ -50,22 +52,28 @@ impl Conditions {
         found.map(|(_, condition)| condition.as_str())
     }
 
-    /// Tables, quoted, with their conditions.
-    pub fn by_name(&self) -> impl Iterator<Item = (String, &str)> {
+    /// By table, quoted, as an archive's options have them.
+    pub fn by_name(&self) -> BTreeMap<String, &str> {
         let all = self.0.iter();
         all.map(|((s, t), condition)| (quote::qualified(s, t), condition.as_str()))
+            .collect()
     }
 
     /// What is left out, in words.
     pub fn left_out(&self) -> Vec<String> {
-        let rows = self.by_name();
-        rows.map(|(table, condition)| archive::manifest::not_chosen(&table, condition))
+        let all = self.0.iter();
+        all.map(|((s, t), condition)| archives::not_chosen(s, t, condition))
             .collect()
     }
 }
 
 /// Fails if a condition is of no table that is dumped, or is not understood by the server.
-pub fn check(conn: &mut Conn, catalog: &Catalog, options: &Options) -> Result<()> {
+pub fn check(conn: &mut Conn, id: &Identity, catalog: &Catalog, options: &Options) -> Result<()> {
+    // As the readers do it, which change nothing.
+    let begin = match id.has_read_only_transactions() {
+        true => "START TRANSACTION READ ONLY",
+        false => "START TRANSACTION",
+    };
     for ((schema, name), condition) in &options.conditions.0 {
         let table = catalog.table(schema, name);
         let Some(table) = table.filter(|t| has_rows(t)) else {
@@ -80,10 +88,7 @@ pub fn check(conn: &mut Conn, catalog: &Catalog, options: &Options) -> Result<()
             "SELECT 1 FROM {from}{} LIMIT 0",
             narrowed(String::new(), Some(condition))
         );
-        // As the readers do it, which change nothing.
-        let tried = conn
-            .execute("START TRANSACTION READ ONLY")
-            .and_then(|_| conn.execute(&sql));
+        let tried = conn.execute(begin).and_then(|_| conn.execute(&sql));
         let ended = conn.execute("ROLLBACK");
         match tried.and(ended) {
             Ok(_) => {}

@@ -335,9 +335,7 @@ fn option_map(options: &Options) -> serde_json::Map<String, serde_json::Value> {
         map.insert("ddlOnly".into(), json!(true));
     }
     if !options.conditions.is_empty() {
-        let by_name = options.conditions.by_name();
-        let by_name: BTreeMap<String, &str> = by_name.collect();
-        map.insert("where".into(), json!(by_name));
+        map.insert("where".into(), json!(options.conditions.by_name()));
     }
     if let Accounts::Chosen(choice) = &options.accounts {
         for (name, patterns) in choice.options() {

@@ -28,9 +28,8 @@ pub use archive::chunk::Compression;
 pub use conditions::Conditions;
 pub use options::{Accounts, Consistency, Options, SourceFiles};
 pub use preview::{Preview, preview};
-pub use summary::{FilesRead, Summary};
+pub use summary::{Chosen, FilesRead, Summary};
 
-use base::units::things;
 use base::{Error, Kind, Result, failpoint};
 use rows::accounts::Choice;
 use rows::new_archive;
@@ -195,7 +194,7 @@ fn look_at<'a>(run: &Run, options: &'a Options) -> Result<LookedAt<'a>> {
     let phase = run.phase("reading the catalog", 1);
     let catalog = catalog(&mut source, options)?;
     drop(phase);
-    conditions::check(&mut source.planner, &catalog, options)?;
+    conditions::check(&mut source.planner, &source.id, &catalog, options)?;
     let ways = snapshot::ways(&account, &source.id, options, &catalog)?;
     let for_the_lock = match options.consistency {
         Consistency::Auto => snapshot::for_the_lock(&account, &source.id, options),
@@ -422,18 +421,14 @@ fn no_snapshot(name: &str, engine: &str) -> String {
 }
 
 /// How many rows match, of tables with a condition.
-fn chosen(tables: &[Arc<tables::TableState>]) -> Vec<String> {
+fn chosen(tables: &[Arc<tables::TableState>]) -> Vec<Chosen> {
     let with_condition = tables.iter().filter(|t| t.plan.condition.is_some());
-    let line = |t: &Arc<tables::TableState>| {
-        let rows: u64 = t.chunks().iter().map(|c| c.record.rows).sum();
-        let about = t.table.rows_estimate;
-        format!(
-            "{} of {}, of about {about}",
-            things(rows, "row"),
-            t.plan.name
-        )
+    let of = |t: &Arc<tables::TableState>| Chosen {
+        table: t.plan.name.clone(),
+        rows: t.chunks().iter().map(|c| c.record.rows).sum(),
+        rows_estimate: t.table.rows_estimate,
     };
-    with_condition.map(line).collect()
+    with_condition.map(of).collect()
 }
 
 /// Which tables were read from files, and which not.

@@ -13,6 +13,17 @@ pub struct FilesRead {
     pub by_sql: Vec<String>,
 }
 
+/// The rows of a table that match a condition (`--where`).
+#[derive(Clone, Debug)]
+pub struct Chosen {
+    /// The table, quoted and qualified.
+    pub table: String,
+    /// Rows that match.
+    pub rows: u64,
+    /// Rows of the table, as the server estimates them.
+    pub rows_estimate: u64,
+}
+
 /// The result of a dump.
 #[derive(Clone, Debug)]
 pub struct Summary {
@@ -50,8 +61,8 @@ pub struct Summary {
     pub without_rows: bool,
     /// Rows that conditions leave out, in words.
     pub not_chosen: Vec<String>,
-    /// How many rows of those tables are in the archive, in words.
-    pub chosen: Vec<String>,
+    /// How many rows match, of tables with a condition.
+    pub chosen: Vec<Chosen>,
     /// Accounts and roles in the archive, if it has them.
     pub accounts: Option<u64>,
     /// What the account may not have seen, and so is not in the archive.

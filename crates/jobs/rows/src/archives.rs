@@ -76,7 +76,11 @@ pub fn dumped_with(archive: &Archive) -> Vec<String> {
             let without_rows = manifest
                 .is_without_rows()
                 .then(|| "the rows: it has definitions alone (--ddl-only)".to_owned());
-            let mut not_chosen = manifest.not_chosen();
+            let chosen = manifest.tables.iter().filter_map(|t| {
+                let condition = t.condition.as_ref()?;
+                Some(not_chosen(&t.schema, &t.table, condition))
+            });
+            let mut not_chosen: Vec<String> = chosen.collect();
             if !not_chosen.is_empty() {
                 not_chosen.push("where a foreign key refers to one of those rows, a load adds the key without looking for the row".to_owned());
             }
@@ -91,6 +95,15 @@ pub fn dumped_with(archive: &Archive) -> Vec<String> {
         ],
         None => Vec::new(),
     }
+}
+
+/// The rows of a table that do not match the condition that they were chosen by, in words.
+pub fn not_chosen(schema: &str, table: &str, condition: &str) -> String {
+    let line = condition.replace(['\n', '\r', '\t'], " ");
+    let table = server::quote::qualified(schema, table);
+    printable(&format!(
+        "the rows of {table} that do not match: {line} (--where)"
+    ))
 }
 
 /// The error of a place that cannot be opened; it says nothing about the archive in it.

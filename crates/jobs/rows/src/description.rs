@@ -33,10 +33,8 @@ pub struct Description {
     pub schemas: Vec<SchemaDescription>,
     /// Its accounts, if it has any.
     pub accounts: Option<Vec<String>>,
-    /// Whether its dump left the rows of all tables out.
-    pub without_rows: bool,
-    /// Whether its dump chose rows of tables by conditions.
-    pub chosen_rows: bool,
+    /// Whether its dump left rows of some tables out, or of all.
+    pub lacks_rows: bool,
     /// What it lacks: the exceptions of its dump.
     pub exceptions: Vec<String>,
     /// What of it cannot be read, in words.
@@ -98,8 +96,7 @@ pub fn describe(from: &Place) -> Result<Description> {
     }
     match archive.manifest() {
         Some(m) => {
-            d.without_rows = m.is_without_rows();
-            d.chosen_rows = !m.not_chosen().is_empty();
+            d.lacks_rows = m.lacks_rows();
             d.begin.clone_from(&m.created.begin);
             d.end.clone_from(&m.created.end);
             d.source = m.source.clone();

@@ -277,12 +277,6 @@ pub struct ChunkEntry {
     pub to: Option<String>,
 }
 
-/// The rows that a condition leaves out of a table, in words.
-pub fn not_chosen(table: &str, condition: &str) -> String {
-    let line = condition.replace(['\n', '\r', '\t'], " ");
-    format!("the rows of {table} that do not match: {line} (--where)")
-}
-
 impl ChunkEntry {
     /// The entry of a finished chunk.
     pub fn of(record: &crate::ChunkRecord) -> Self {
@@ -342,13 +336,9 @@ impl Manifest {
         self.options.get("ddlOnly") == Some(&Value::Bool(true))
     }
 
-    /// What its dump left out of tables whose rows it chose, in words.
-    pub fn not_chosen(&self) -> Vec<String> {
-        let chosen = |t: &TableRecord| {
-            let table = format!("`{}`.`{}`", t.schema, t.table);
-            Some(not_chosen(&table, t.condition.as_ref()?))
-        };
-        self.tables.iter().filter_map(chosen).collect()
+    /// Whether its dump left rows of some tables out, or of all.
+    pub fn lacks_rows(&self) -> bool {
+        self.is_without_rows() || self.tables.iter().any(|t| t.condition.is_some())
     }
 
     /// A manifest of this version without content.

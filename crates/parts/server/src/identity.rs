@@ -223,6 +223,11 @@ impl Identity {
         self.is_mysql() && self.at_least(major, minor, patch)
     }
 
+    /// Whether it has transactions that may only read (`START TRANSACTION READ ONLY`).
+    pub fn has_read_only_transactions(&self) -> bool {
+        self.mysql_at_least(5, 6, 5) || self.mariadb_at_least(10, 0, 0)
+    }
+
     /// Whether this is MariaDB of this version or later.
     pub fn mariadb_at_least(&self, major: u16, minor: u16, patch: u16) -> bool {
         self.is_mariadb() && self.at_least(major, minor, patch)

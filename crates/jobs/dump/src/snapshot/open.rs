@@ -42,7 +42,7 @@ pub fn together(readers: &mut [Conn], id: &Identity) -> Result<()> {
 
 /// A transaction that is open ends with it.
 fn one(conn: &mut Conn, id: &Identity) -> Result<()> {
-    let sql = if id.mysql_at_least(5, 6, 5) || id.mariadb_at_least(10, 0, 0) {
+    let sql = if id.has_read_only_transactions() {
         "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
     } else {
         "START TRANSACTION WITH CONSISTENT SNAPSHOT"

@@ -112,7 +112,7 @@ fn of_archive(t: &Target<'_>, plan: &LoadPlan) -> Result<Executed> {
                     "the archive has no position, because it was dumped with --consistency none",
                 ));
             }
-            if m.is_without_rows() || !m.not_chosen().is_empty() {
+            if m.lacks_rows() {
                 return Err(none(
                     "the archive lacks rows of its tables (--where, --ddl-only), and the source's log would change some that the target does not have",
                 ));

@@ -82,7 +82,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     done.source = plan
         .whole_archive()
         .manifest()
-        .filter(|m| continues && !m.is_without_rows() && m.not_chosen().is_empty())
+        .filter(|m| continues && !m.lacks_rows())
         .map(of);
     Ok(done)
 }

@@ -121,8 +121,8 @@ fn position(d: &Description) -> Vec<Item> {
         as_replica = as_replica.shown(set);
     }
     let mut all = vec![binlog, gtid, of, as_replica];
-    // What MySQL Shell writes does not say which flavour and version of statements fits; definitions alone are no beginning.
-    if d.digests && !d.without_rows && !d.chosen_rows {
+    // What MySQL Shell writes does not say which flavour and version of statements fits; without all rows it is no beginning.
+    if d.digests && !d.lacks_rows {
         all.push(continues(p, &d.source, Copy::Rows(None)));
     }
     all

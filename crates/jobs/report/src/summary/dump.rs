@@ -6,7 +6,7 @@ use super::shared::{
 };
 use super::{Item, Summary};
 use crate::record::Better;
-use base::units::{bytes, printable, seconds};
+use base::units::{bytes, count, printable, seconds};
 use serde_json::json;
 
 /// Describes a dump that is complete but for its exceptions.
@@ -41,8 +41,7 @@ pub fn dump(d: &dump::Summary) -> Summary {
     }
     s.add(accounts(d.accounts));
     s.add(left_out(d.without_rows, &d.not_chosen));
-    let chosen = Item::new("rows that match").list(&d.chosen);
-    s.add(chosen.key("chosen", &d.chosen));
+    s.add(rows_that_match(&d.chosen));
     s.add(not_in_archives(d.accounts.is_some()));
     let not_seen = Item::new("not seen").list(&d.not_seen);
     s.add(not_seen.key("not_seen", &d.not_seen));
@@ -57,6 +56,20 @@ pub(super) fn left_out(without_rows: bool, not_chosen: &[String]) -> Item {
     let rows = without_rows.then(|| "the rows of all tables (--ddl-only)".to_owned());
     let all: Vec<String> = rows.into_iter().chain(not_chosen.iter().cloned()).collect();
     Item::new("left out").list(&all).key("left_out", &all)
+}
+
+/// How many rows match the condition of a table.
+fn rows_that_match(chosen: &[dump::Chosen]) -> Item {
+    let line = |c: &dump::Chosen| {
+        let (rows, all) = (things(c.rows, "row"), count(c.rows_estimate));
+        format!("{rows} of {}, of about {all}", c.table)
+    };
+    let json = |c: &dump::Chosen| json!({"table": c.table, "rows": c.rows, "rows_estimate": c.rows_estimate});
+    let lines: Vec<String> = chosen.iter().map(line).collect();
+    let keys: Vec<_> = chosen.iter().map(json).collect();
+    Item::new("rows that match")
+        .list(&lines)
+        .key("rows_that_match", keys)
 }
 
 /// Accounts that are in the archive.
