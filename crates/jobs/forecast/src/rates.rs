@@ -1,6 +1,7 @@
 //! Built-in rates: what each amount costs on the machine of the recorded benchmarks (`bench/rows`, `bench/restore`:
-//! 2 cores, data in memory, TPC-C; shares of rows, values and bytes by tables of 10 to 300 columns), in seconds. They are what a forecast has before there is a run on a host, and the
-//! shape of every later one: which amount a stage depends on, and how it shares the cores.
+//! 2 cores, data in memory, TPC-C; the shares of rows, values and bytes by tables of 10 to 300 columns), in seconds. They
+//! are what a forecast has before there is a run on a host, and the shape of every later one: which amount a stage depends
+//! on, and how it shares the cores.
 //!
 //! Times of rows are seconds of one core, of penstock and of a server on the same host together.
 
