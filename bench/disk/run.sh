@@ -1,12 +1,13 @@
 # ./dev bench disk: what a directory of this machine can do as a place of a server's files; with --against fio, the same
-# patterns by fio on files of the same size, in turns; with --against server, what TPC-C makes a server read and write.
+# patterns by fio on files of the same size, in turns; with --against server, what TPC-C makes a server read and write; with
+# --against self, all of it twice, and which figures are the same.
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2154 # variables of ./dev and of bench/shared.sh
 
 bench_disk() {
     local flavour=mysql dir=$WORK size=1G runs=5 measure=3 against=none load warehouses=6 memory=64M connections=16
     options disk 'dir size runs measure against flavour warehouses memory connections' "$@"
-    [[ $against == none || $against == fio || $against == server ]] || die "no comparison with '$against'" "--against fio, or --against server"
+    [[ $against == none || $against == fio || $against == server || $against == self ]] || die "no comparison with '$against'" "--against fio, --against server or --against self"
     need_tools
     build penstock
     machine_load
@@ -21,6 +22,11 @@ bench_disk() {
         disk_against_fio
         return
     fi
+    if [[ $against == self ]]; then
+        need jq:jq
+        disk_twice
+        return
+    fi
     penstock bench disk "$dir" --size "$size" --runs "$runs" --measure "${measure}s" --record "$WORK/disk.json" | tee "$WORK/disk.txt"
     new_recording disk usual
     cp "$WORK/disk.json" "$RECORDING.json"
@@ -30,6 +36,41 @@ bench_disk() {
         printf '```\n'
     } >"$RECORDING.md"
     title "Recorded as $RECORDING.md and $RECORDING.json"
+}
+
+# Twice the same: figures that differ by more than 10 % have to be among the doubts of a run.
+disk_twice() {
+    local run
+    for run in first second; do
+        penstock bench disk "$dir" --size "$size" --runs "$runs" --measure "${measure}s" --record "$WORK/$run.json" | tee "$WORK/$run.txt"
+    done
+    disk_twice_table | tee "$WORK/twice.md"
+    new_recording disk twice
+    cp "$WORK/twice.md" "$RECORDING.md"
+    title "Recorded as $RECORDING.md"
+}
+
+disk_twice_table() {
+    local figure first second change verdict size_of said all=0 near=0 named=0
+    penstock bench compare "$WORK/first.json" "$WORK/second.json" --json --quiet | sed -n '/"event":"summary"/p' >"$WORK/compared.json"
+    grep -h -A 9 '^  doubts:' "$WORK/first.txt" "$WORK/second.txt" >"$WORK/doubts" || true
+    printf '# penstock bench disk, twice\n\n%s\n- a file of %s, %s runs of %s s, and the same again\n\n' "$facts" "$size" "$runs" "$measure"
+    printf 'Medians. A figure that differs by more than 10 %% has to be among the doubts of one of the two runs.\n\n'
+    printf '| figure | first | second | change | by the rank-sum test | among the doubts |\n|---|--:|--:|--:|---|---|\n'
+    while IFS=$'\t' read -r figure first second change verdict; do
+        all=$((all + 1))
+        said=no
+        ! grep -qF "$figure (" "$WORK/doubts" || said=yes
+        size_of=${change#-}
+        if awk -v c="$size_of" 'BEGIN { exit !(c <= 10) }'; then
+            near=$((near + 1))
+        elif [[ $said == yes ]]; then
+            named=$((named + 1))
+        fi
+        printf '| %s | %s | %s | %s %% | %s | %s |\n' "$figure" "$first" "$second" "$change" "$verdict" "$said"
+    done < <(jq -r 'def n: if . >= 1e7 then "\(. / 1e6 | round) MB/s" else "\(round)" end;
+        .figures[] | [.figure, (.a.middle | n), (.b.middle | n), (.change * 1000 | round / 10 | tostring), .verdict] | @tsv' "$WORK/compared.json")
+    printf '\n%s of %s figures are within 10 %%. Of the %s others, %s are among the doubts.\n' "$near" "$all" $((all - near)) "$named"
 }
 
 disk_facts() {
