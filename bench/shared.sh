@@ -181,6 +181,23 @@ new_recording() {
     RECORDING=$bench/$(date -u +%F)-$kind
 }
 
+# recorded_page PAGE BENCH: a page up to its heading "Recorded", and behind it the recordings of a benchmark.
+recorded_page() {
+    local file
+    sed '/^## Recorded$/q' "$1"
+    for file in bench/"$2"/[0-9]*.md; do
+        [[ -e $file ]] || continue
+        printf '\n'
+        sed 's/^# /### /' "$file"
+    done
+}
+
+# put_recorded_page PAGE BENCH: writes it.
+put_recorded_page() {
+    recorded_page "$1" "$2" >"$WORK/page.md"
+    cp "$WORK/page.md" "$1"
+}
+
 # keep_report BENCH KIND: what was recorded, as a table and as JSON.
 keep_report() {
     new_recording "$1" "$2"

@@ -296,7 +296,13 @@ backup_week() {
     at=$(date -u '+%F %T+00:00')
     sleep 2
     testkit sql --socket "$SOURCE_SOCKET" 'DROP TABLE tpcc.history' >"$WORK/out"
-    sleep 3
+    # The archiver has the log of all the backup before to send through the link.
+    local waited=0
+    until penstock restore latest --server-name week --repository "$repository" --quiet --datadir "$WORK/none" --to-time "$at" --dry-run >"$WORK/out" 2>&1; do
+        [[ -e /proc/$archiver ]] || die "the archiver ended: $(tail -n 3 "$WORK/archiver")"
+        ((waited++ < 300)) || die "the log does not reach the archive: $(tail -n 3 "$WORK/out")"
+        sleep 1
+    done
     kill -INT "$archiver"
     wait "$archiver" || true
     backup_new_server --log-bin=binlog $([[ $FLAVOUR == mariadb ]] || echo --gtid-mode=ON --enforce-gtid-consistency=ON) || die 'no server to restore into'

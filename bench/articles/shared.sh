@@ -48,7 +48,7 @@ article() {
         cp "$WORK/found.json" "$RECORDING.json"
         cp "$WORK/found.md" "$RECORDING.md"
         say "recorded as $RECORDING.md and $RECORDING.json"
-        articles_page
+        put_recorded_page docs/articles.md articles
     fi
     page=${page:-$TARGET/articles/$name.html}
     mkdir -p "$(dirname "$page")"
@@ -75,21 +75,6 @@ articles() {
     need_tools
     penstock report --quiet --force --to "$TARGET/articles/index.html" "${records[@]}" >"$WORK/out"
     title "All in one page: $TARGET/articles/index.html"
-}
-
-# The recorded runs as a part of docs/articles.md.
-articles_page() {
-    articles_text >"$WORK/page.md"
-    cp "$WORK/page.md" docs/articles.md
-}
-
-articles_text() {
-    local file
-    sed '/^## Recorded$/q' docs/articles.md
-    for file in bench/articles/[0-9]*.md; do
-        printf '\n'
-        sed 's/^# /### /' "$file"
-    done
 }
 
 article_names() {
