@@ -5,9 +5,12 @@
 
 use crate::device::Device;
 use crate::facts::Known;
+use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 
 /// A host.
 #[derive(Debug)]
@@ -102,9 +105,7 @@ impl Host {
         };
         let mut command = Command::new(path);
         command.args(args).env("LC_ALL", "C").stdin(Stdio::null());
-        let out = command
-            .output()
-            .map_err(|e| format!("{program} cannot be run: {e}"))?;
+        let out = output(command, &line).map_err(|e| format!("{program} cannot be run: {e}"))??;
         if !out.status.success() {
             let said = String::from_utf8_lossy(&out.stderr);
             let said = said.lines().next().unwrap_or_default().trim();
@@ -118,5 +119,29 @@ impl Host {
         let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
         let path = self.path(format!("sys/dev/block/{major}:{minor}"));
         Device::at(&path).ok_or_else(|| format!("/sys/dev/block has no device {major}:{minor}"))
+    }
+}
+
+/// Longest time for a program: a device that does not answer must not hold up all other checks.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a program prints, if it ends in time; otherwise it is killed.
+fn output(mut command: Command, line: &str) -> std::io::Result<Known<Output>> {
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let pid = Pid::from_child(&child);
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || sender.send(child.wait_with_output()));
+    match receiver.recv_timeout(PATIENCE) {
+        Ok(output) => output.map(Ok),
+        Err(_) => {
+            let _ = kill_process(pid, Signal::KILL);
+            Ok(Err(format!(
+                "{line} did not end within {} s",
+                PATIENCE.as_secs()
+            )))
+        }
     }
 }
