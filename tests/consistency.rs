@@ -1,6 +1,7 @@
 //! A dump is a consistent snapshot while other sessions write. Its read lock is short, bounded and
 //! released, and no session of the dump remains on the server.
 
+mod replayed;
 mod ways;
 
 use crate::kit::waiting::{PROMPT, Statement, until, until_some};

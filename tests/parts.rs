@@ -374,3 +374,76 @@ fn a_condition_on_mysql_5_5() {
         some
     );
 }
+
+both!(triggers_routines_and_events_are_chosen_by_name);
+fn triggers_routines_and_events_are_chosen_by_name(pair: &Pair) {
+    fill(pair);
+    pair.fill(
+        "USE pt; CREATE PROCEDURE p_old() SELECT 2; CREATE EVENT e2 ON SCHEDULE EVERY 1 DAY DISABLE DO SELECT 2; \
+         CREATE TRIGGER tr2 BEFORE DELETE ON t FOR EACH ROW SET @a = 1; CREATE TRIGGER tr3 BEFORE DELETE ON log FOR EACH ROW SET @a = 1;",
+    );
+    let named = |view: &str, column: &str, schema: &str| {
+        let sql = format!(
+            "SELECT IFNULL(GROUP_CONCAT({column} ORDER BY {column}), '') FROM information_schema.{view} WHERE {schema} = 'pt'"
+        );
+        pair.target().value(&sql).expect("names")
+    };
+    let there = || {
+        [
+            named("triggers", "trigger_name", "trigger_schema"),
+            named("routines", "routine_name", "routine_schema"),
+            named("events", "event_name", "event_schema"),
+        ]
+    };
+    let drop = || pair.target().script(b"DROP DATABASE pt").expect("dropped");
+    let choice = [
+        "--exclude-triggers",
+        "pt.tr2,/\\.tr3$/",
+        "--include-routines",
+        "pt.p*",
+        "--exclude-routines",
+        "*.*_old",
+        "--include-events",
+        "pt.e",
+    ];
+    // By the load: the archive has all of them.
+    pair.dump("all", &[]).ok();
+    let done = pair.load("all", &choice).ok();
+    assert!(!goes_on(&done), "{}", done.out);
+    assert_eq!(there(), ["tr", "p", "e"]);
+    // What was left out is loaded later.
+    pair.load("all", &["--existing", "skip"]).ok();
+    assert_eq!(there(), ["tr,tr2,tr3", "f,p,p_old", "e,e2"]);
+    pair.verify_against("all", pair.target()).ok();
+    drop();
+    // By the dump.
+    pair.dump("some", &choice).ok();
+    pair.verify("some").ok();
+    Tool::new(["list"])
+        .arg(pair.path("some"))
+        .run()
+        .ok()
+        .says(&["--exclude-triggers"]);
+    pair.load("some", &[]).ok();
+    assert_eq!(there(), ["tr", "p", "e"]);
+    pair.verify_against("some", pair.target()).ok();
+    drop();
+    let all_events = ["--exclude-events", "/./", "--no-triggers"];
+    pair.load("all", &all_events).ok();
+    assert_eq!(there(), ["", "f,p,p_old", ""]);
+    drop();
+    for (options, says) in [
+        (
+            ["--include-triggers", "pt.trr"],
+            "no schema, table, trigger, routine or event matches: pt.trr",
+        ),
+        (["--exclude-events", "e"], "schema.table"),
+        (["--exclude-events", "/(/"], "no regular expression"),
+    ] {
+        pair.load("all", &options).code(2).says(&[says]);
+        pair.dump("none", &options).code(2).says(&[says]);
+        assert!(!pair.path("none").exists(), "{options:?}");
+    }
+    let both = ["--no-events", "--include-events", "pt.e"];
+    pair.load("all", &both).code(2).says(&["--no-events"]);
+}

@@ -25,6 +25,7 @@ mod copy_servers;
 mod damage;
 mod drill;
 mod encryption;
+mod existing;
 mod fidelity;
 mod forecast;
 mod frm;

@@ -455,8 +455,60 @@ fn general_tablespaces_are_made_again() {
 both!(what_is_in_no_archive_is_said);
 fn what_is_in_no_archive_is_said(pair: &Pair) {
     pair.fill("CREATE DATABASE ni; CREATE TABLE ni.t (id INT PRIMARY KEY)");
-    let said = ["not included", "accounts", "histograms"];
+    let said = ["not included", "accounts"];
     // A dump of everything has accounts, one of a part does not.
     pair.dump("a", &["--schemas", "ni"]).ok().says(&said);
     pair.load("a", &[]).ok().says(&said);
+}
+
+both!(histograms_come_along);
+fn histograms_come_along(pair: &Pair) {
+    pair.fill(&format!(
+        "CREATE DATABASE hg; USE hg; CREATE TABLE t (id INT PRIMARY KEY, a INT, `b``x` VARCHAR(20), c DOUBLE); \
+         INSERT INTO t SELECT n, n % 7, CONCAT('v', n % 5), n / 3 FROM {COUNT} WHERE n < 500; \
+         CREATE TABLE plain (id INT PRIMARY KEY)"
+    ));
+    let (analyze, shown) = match pair.is_mysql() {
+        true => (
+            "ANALYZE TABLE hg.t UPDATE HISTOGRAM ON a, `b``x` WITH 5 BUCKETS",
+            "SELECT column_name, JSON_REMOVE(histogram, '$.\"last-updated\"') FROM information_schema.column_statistics WHERE schema_name = 'hg' ORDER BY 1",
+        ),
+        false => (
+            "ANALYZE TABLE hg.t PERSISTENT FOR COLUMNS (a, `b``x`) INDEXES ()",
+            "SELECT column_name, min_value, max_value, nulls_ratio, avg_frequency FROM mysql.column_stats WHERE db_name = 'hg' ORDER BY 1",
+        ),
+    };
+    pair.fill(analyze);
+    pair.dump("a", &["--schemas", "hg"])
+        .ok()
+        .says(&["histograms", "of 2 columns"]);
+    let done = pair.load("a", &["--json"]).ok().summary();
+    let made = &done["histograms"];
+    let exact = pair.is_mysql();
+    assert_eq!(made["as_they_were"], if exact { 2 } else { 0 }, "{done}");
+    assert_eq!(made["anew"], if exact { 0 } else { 2 }, "{done}");
+    let rows = pair.same(shown);
+    assert_eq!(rows.len(), 2, "{rows:?}");
+    // An account that may not read them is told so; on MySQL everybody sees those of tables that they see.
+    pair.fill("CREATE USER hg_few@localhost; GRANT SELECT, LOCK TABLES, SHOW VIEW, TRIGGER, EVENT ON hg.* TO hg_few@localhost");
+    let few = Tool::new([
+        "dump",
+        "-u",
+        "hg_few",
+        "--no-routines",
+        "--consistency",
+        "transaction",
+        "--schemas",
+        "hg",
+        "--to",
+    ])
+    .arg(pair.path("few"))
+    .arg("-S")
+    .arg(pair.source().socket())
+    .run();
+    pair.fill("DROP USER hg_few@localhost");
+    match exact {
+        true => few.says(&["of 2 columns"]),
+        false => few.says(&["histograms of columns, which the account may not read"]),
+    };
 }

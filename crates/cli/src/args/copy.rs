@@ -1,11 +1,11 @@
 //! `penstock copy`.
 
-use super::Selection;
 use super::connection::Connection;
 use super::limits::{Limits, StoreLimits};
 use super::names::Names;
 use super::throttle::Throttle;
 use super::values::{Consistency, DeferIndexes, Tune, VerifyMode, size};
+use super::{Programs, Selection};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -45,6 +45,8 @@ pub struct Copy {
     pub servers: Servers,
     #[command(flatten)]
     pub selection: Selection,
+    #[command(flatten)]
+    pub programs: Programs,
     #[command(flatten)]
     pub names: Names,
     #[command(flatten)]

@@ -5,7 +5,7 @@ use super::encryption::Encrypting;
 use super::limits::{Limits, StoreLimits};
 use super::throttle::Throttle;
 use super::values::{Compression, Consistency, mysqld_option, size};
-use super::{Selection, accounts, forecast, report};
+use super::{Programs, Selection, accounts, forecast, report};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -119,6 +119,8 @@ pub struct Dumping {
     pub history: forecast::History,
     #[command(flatten)]
     pub selection: Selection,
+    #[command(flatten)]
+    pub programs: Programs,
     #[command(flatten)]
     pub limits: Limits,
     #[command(flatten)]

@@ -5,10 +5,10 @@ use super::encryption::Opening;
 use super::limits::Limits;
 use super::names::Names;
 use super::values::{
-    DeferIndexes, Definer, GtidPurged, ImportMode, Tune, VerifyMode, definer, mysqld_option,
-    sort_memory,
+    DeferIndexes, Definer, Existing, GtidPurged, ImportMode, Tune, VerifyMode, definer,
+    mysqld_option, sort_memory,
 };
-use super::{Selection, accounts, forecast, report};
+use super::{Programs, Selection, accounts, forecast, report};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -23,6 +23,7 @@ Examples:
   penstock load /backup/shop --into mysql://root@newdb:3306/ -p --dry-run
   penstock load /backup/shop --datadir /srv/mysql-new
   penstock load /backup/shop --include-tables shop.orders --map-table shop.orders=shop.orders_monday
+  penstock load /backup/shop --include-tables shop.orders --existing replace
 
 Exit codes: 0 loaded and verified, 3 loaded with exceptions, 4 the rows differ, 10 the target holds the
 objects already; the others are listed by penstock --help"
@@ -60,6 +61,12 @@ pub struct Loading {
     /// new load starts, and the summary says so
     #[arg(long)]
     pub resume: bool,
+    /// What is done with tables, views, triggers, routines and events that the target has already
+    #[arg(long, value_name = "HOW", default_value = "refuse")]
+    pub existing: Existing,
+    /// With --existing replace or truncate: do not ask before anything is dropped or emptied
+    #[arg(long)]
+    pub yes: bool,
     /// How the loaded rows are compared with the archive
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub verify: VerifyMode,
@@ -104,6 +111,8 @@ pub struct Loading {
     #[command(flatten)]
     pub selection: Selection,
     #[command(flatten)]
+    pub programs: Programs,
+    #[command(flatten)]
     pub names: Names,
     #[command(flatten)]
     pub limits: Limits,
@@ -121,6 +130,14 @@ pub struct Parts {
         "import_mode", "sort_memory", "defer_indexes", "verify", "analyze", "max_rate", "gtid_purged",
     ])]
     pub ddl_only: bool,
+    /// Load rows alone, into tables that are there and empty (or are emptied: --existing truncate). Options about definitions
+    /// are refused
+    #[arg(long, visible_alias = "no-create-info", conflicts_with_all = [
+        "ddl_only", "no_views", "no_triggers", "no_routines", "no_events", "definer", "strip_tablespaces",
+        "defer_indexes", "sort_memory", "gtid_purged", "users", "include_users", "exclude_users",
+        "include_triggers", "exclude_triggers", "include_routines", "exclude_routines", "include_events", "exclude_events",
+    ])]
+    pub data_only: bool,
     /// Do not load views
     #[arg(long)]
     pub no_views: bool,
@@ -140,10 +157,11 @@ impl Parts {
     pub fn wanted(&self) -> load::Parts {
         load::Parts {
             rows: !self.ddl_only,
-            views: !self.no_views,
-            triggers: !self.no_triggers,
-            routines: !self.no_routines,
-            events: !self.no_events,
+            definitions: !self.data_only,
+            views: !self.no_views && !self.data_only,
+            triggers: !self.no_triggers && !self.data_only,
+            routines: !self.no_routines && !self.data_only,
+            events: !self.no_events && !self.data_only,
         }
     }
 

@@ -181,7 +181,7 @@ pub struct Completions {
 /// Which objects.
 #[derive(Args, Debug, Clone, Default)]
 #[command(
-    next_help_heading = "Selection (`*` and `?` are wildcards; a pattern that matches nothing is an error)"
+    next_help_heading = "Selection (`*` and `?` are wildcards, /…/ is a regular expression; a pattern that matches nothing is an error)"
 )]
 pub struct Selection {
     /// Only these schemas [default: all]
@@ -209,6 +209,55 @@ impl Selection {
         ]
         .iter()
         .all(|l| l.is_empty())
+    }
+}
+
+/// Which triggers, routines and events of what is selected.
+#[derive(Args, Debug, Clone, Default)]
+#[command(
+    next_help_heading = "Selection of triggers, routines and events (patterns as for tables, each as schema.name)"
+)]
+pub struct Programs {
+    /// Only these triggers [default: all of the selected tables]
+    #[arg(long, value_name = "PATTERN,…", conflicts_with = "no_triggers")]
+    pub include_triggers: Vec<String>,
+    /// All triggers except these
+    #[arg(long, value_name = "PATTERN,…", conflicts_with = "no_triggers")]
+    pub exclude_triggers: Vec<String>,
+    /// Only these procedures and functions [default: all of schemas that are selected whole]
+    #[arg(long, value_name = "PATTERN,…", conflicts_with = "no_routines")]
+    pub include_routines: Vec<String>,
+    /// All procedures and functions except these
+    #[arg(long, value_name = "PATTERN,…", conflicts_with = "no_routines")]
+    pub exclude_routines: Vec<String>,
+    /// Only these events [default: all of schemas that are selected whole]
+    #[arg(long, value_name = "PATTERN,…", conflicts_with = "no_events")]
+    pub include_events: Vec<String>,
+    /// All events except these
+    #[arg(long, value_name = "PATTERN,…", conflicts_with = "no_events")]
+    pub exclude_events: Vec<String>,
+}
+
+impl Programs {
+    /// Its options, and their patterns.
+    pub fn lists(&self) -> [(&'static str, &Vec<String>); 6] {
+        [
+            ("--include-triggers", &self.include_triggers),
+            ("--exclude-triggers", &self.exclude_triggers),
+            ("--include-routines", &self.include_routines),
+            ("--exclude-routines", &self.exclude_routines),
+            ("--include-events", &self.include_events),
+            ("--exclude-events", &self.exclude_events),
+        ]
+    }
+
+    /// The first option that is given.
+    pub fn given(&self) -> Option<&'static str> {
+        let mut lists = self
+            .lists()
+            .into_iter()
+            .filter(|(_, list)| !list.is_empty());
+        lists.next().map(|(option, _)| option)
     }
 }
 

@@ -4,9 +4,7 @@ use clap::Args;
 
 /// Names that objects get on the target.
 #[derive(Args, Debug, Clone, Default)]
-#[command(
-    next_help_heading = "Other names (nothing that is there is replaced; names are compared exactly)"
-)]
+#[command(next_help_heading = "Other names (compared exactly)")]
 pub struct Names {
     /// Give a schema of the source another name; may be given several times
     #[arg(long, value_name = "OLD=NEW")]

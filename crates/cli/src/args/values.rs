@@ -153,6 +153,19 @@ pub enum GtidPurged {
     Append,
 }
 
+/// `--existing`.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// The load is refused
+    Refuse,
+    /// They are left as they are; what is missing is loaded
+    Skip,
+    /// They are dropped, and loaded from the archive
+    Replace,
+    /// Tables are emptied and filled, and keep their definitions; all else is left as it is
+    Truncate,
+}
+
 /// `--ssl-mode`, with the mysql client's values.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SslMode {

@@ -23,6 +23,7 @@ pub use each::run_all;
 use self::around::Outcome;
 use self::forecast::Forecasts;
 use crate::args::load::Loading;
+use crate::args::values::Existing;
 use crate::args::{self, Cli, Command, Completions};
 use crate::screen::Screen;
 use crate::settings::config::Config;
@@ -228,6 +229,33 @@ enum After {
     Log,
 }
 
+/// Names what the load would drop or empty, and asks whether it may, unless that was said.
+fn agreed(
+    run: &Run,
+    screen: &Screen,
+    options: &load::Options,
+    a: &Loading,
+) -> Result<load::Options> {
+    if a.yes || !options.existing.destroys() {
+        return Ok(options.clone());
+    }
+    let lost = load::lost(run, options)?;
+    if !lost.is_empty() {
+        let what = match a.existing {
+            Existing::Truncate => "emptied and filled from the archive",
+            _ => "dropped, and loaded from the archive",
+        };
+        screen.agree(
+            &format!("on {}, this will be {what}", options.target.endpoint),
+            &lost,
+        )?;
+    }
+    Ok(load::Options {
+        existing: options.existing.clone().only(lost),
+        ..options.clone()
+    })
+}
+
 /// Loads, and shows what was done.
 fn run_load(
     run: &Run,
@@ -237,6 +265,8 @@ fn run_load(
     after: After,
 ) -> Result<Outcome> {
     settings::limit(run, &a.limits, None);
+    let agreed = agreed(run, screen, options, a)?;
+    let options = &agreed;
     let mut forecasts = Forecasts::of_load(run, a, options);
     let mut kept = record::keep(
         run,

@@ -10,7 +10,7 @@ pub mod runs;
 
 use base::pace::Pace;
 use base::units::{bytes, count, printable, rounded};
-use base::{Counters, Error, Event, Observer, RateLimiter};
+use base::{Counters, Error, Event, Kind, Observer, RateLimiter};
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -242,6 +242,45 @@ impl Screen {
                 let _ = writeln!(std::io::stderr(), "{text}");
             }
         }
+    }
+
+    /// Shows what would be lost, and asks whether it may be: an error unless somebody at a terminal says yes.
+    pub fn agree(&self, what: &str, lost: &[String]) -> base::Result<()> {
+        let hint = "add --yes if that is meant; --dry-run shows all of it and changes nothing";
+        let usage = |text: String| Error::new(Kind::Usage, text).hint(hint);
+        let shown = |most: usize| {
+            let names = lost.iter().take(most).map(|name| printable(name));
+            let more = match lost.len().saturating_sub(most) {
+                0 => None,
+                n => Some(format!("and {} more", count(n as u64))),
+            };
+            names.chain(more).collect::<Vec<String>>()
+        };
+        let asks = !self.mode.is_json()
+            && std::io::stdin().is_terminal()
+            && std::io::stderr().is_terminal();
+        if !asks {
+            let names = shown(5).join(", ");
+            return Err(usage(format!(
+                "{what}: {names}; there is no terminal to ask on"
+            )));
+        }
+        self.finish();
+        let mut err = std::io::stderr();
+        let _ = writeln!(err, "{what}:");
+        for name in shown(50) {
+            let _ = writeln!(err, "  {name}");
+        }
+        let _ = write!(err, "Type yes to go on: ");
+        let _ = err.flush();
+        let mut answer = String::new();
+        let read = std::io::stdin().read_line(&mut answer);
+        if read.is_ok() && answer.trim().eq_ignore_ascii_case("yes") {
+            return Ok(());
+        }
+        Err(usage(
+            "nothing was changed: the answer was not yes".to_owned(),
+        ))
     }
 
     /// Takes the display away before the summary.

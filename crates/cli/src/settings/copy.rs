@@ -1,6 +1,6 @@
 //! `copy`: of an archive, or from server to server.
 
-use super::{consistency, filter, impact, level, place, rules, state, threads};
+use super::{consistency, filter_with, impact, level, place, rules, state, threads};
 use crate::args::connection::Connection;
 use crate::args::copy::{Copy, Transfer};
 use crate::args::throttle::Throttle;
@@ -72,7 +72,7 @@ fn between_servers(a: &Copy) -> Result<servers::Options> {
         },
         skip_binlog: how.skip_binlog,
         for_replica: false,
-        filter: Arc::new(filter(&a.selection)?),
+        filter: Arc::new(filter_with(&a.selection, &a.programs)?),
         throttle: &a.throttle,
         connection: &a.connection,
     })?;
@@ -169,6 +169,7 @@ pub fn servers_options(a: &Between<'_>) -> Result<servers::Options> {
             schema: None,
             skip_unsupported: false,
             accounts: None,
+            existing: load::Existing::Refuse,
             definers: load::Definers::Keep,
             parts: load::Parts::default(),
             analyze: false,

@@ -33,16 +33,17 @@ use crate::args::load::{Load, Loading, OtherDumps};
 use crate::args::repository::{Backup, Drill};
 use crate::args::throttle::Throttle;
 use crate::args::values::{
-    Consistency, DeferIndexes, Definer, GtidPurged, ImportMode, Tune, VerifyMode,
+    Consistency, DeferIndexes, Definer, Existing, GtidPurged, ImportMode, Tune, VerifyMode,
 };
 use crate::args::verify::Verify;
-use crate::args::{Selection, connection::Connection, doctor::Doctor};
+use crate::args::{Programs, Selection, connection::Connection, doctor::Doctor};
 use base::units::printable;
 use base::{Error, Kind, Result};
 use encryption::Place;
 use instance::{doctor, managed, tune};
 use repository::How;
 use run::{Run, throttle};
+use server::filter::Program;
 use server::{Filter, NameMap};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -107,7 +108,7 @@ fn dump_to(to: Location, source: Option<&str>, a: &Dumping) -> Result<dump::Opti
         conditions: dump::Conditions::default(),
         accounts: accounts::dumped(&a.accounts)?,
         require_all: a.require_all,
-        filter: Arc::new(filter(&a.selection)?),
+        filter: Arc::new(filter_with(&a.selection, &a.programs)?),
         throttle: impact(&a.throttle, &a.connection)?,
     })
 }
@@ -203,6 +204,7 @@ pub fn drill(from: Location, datadir: &Path, a: &Drill) -> Result<load::Options>
         gtids: load::Gtids::None,
         skip_binlog: false,
         for_replica: false,
+        existing: load::Existing::Refuse,
         resume: false,
         schema: None,
         skip_damaged: false,
@@ -318,6 +320,12 @@ fn load_from(from: Location, a: &Loading, other_dumps: &OtherDumps) -> Result<lo
         },
         skip_binlog: a.skip_binlog,
         for_replica: false,
+        existing: match a.existing {
+            Existing::Refuse => load::Existing::Refuse,
+            Existing::Skip => load::Existing::Skip,
+            Existing::Replace => load::Existing::Replace(None),
+            Existing::Truncate => load::Existing::Truncate(None),
+        },
         resume: a.resume,
         schema: other_dumps.schema.clone(),
         skip_damaged: a.skip_damaged,
@@ -336,7 +344,7 @@ fn load_from(from: Location, a: &Loading, other_dumps: &OtherDumps) -> Result<lo
             ImportMode::Offline => load::tablespace::ImportMode::Offline,
         },
         sort_memory: a.import.sort_memory.unwrap_or(SORT_MEMORY),
-        filter: Arc::new(filter(&a.selection)?),
+        filter: Arc::new(filter_with(&a.selection, &a.programs)?),
         names: names::names(&a.names)?,
         tune: tune::Options {
             level: level(a.settings.tune),
@@ -521,12 +529,17 @@ pub fn threads(asked: Option<u16>) -> usize {
 }
 
 fn filter(s: &Selection) -> Result<Filter> {
-    for (option, typed) in [
+    filter_with(s, &Programs::default())
+}
+
+fn filter_with(s: &Selection, programs: &Programs) -> Result<Filter> {
+    let of_tables = [
         ("--include-schemas", &s.include_schemas),
         ("--exclude-schemas", &s.exclude_schemas),
         ("--include-tables", &s.include_tables),
         ("--exclude-tables", &s.exclude_tables),
-    ] {
+    ];
+    for (option, typed) in of_tables.into_iter().chain(programs.lists()) {
         // An empty variable of a script must not mean everything.
         if typed
             .iter()
@@ -536,25 +549,52 @@ fn filter(s: &Selection) -> Result<Filter> {
                 .hint("name what is meant, or leave the option out"));
         }
     }
-    Filter::new(
+    let usage = |e: server::Error| Error::new(Kind::Usage, e.to_string());
+    let mut filter = Filter::new(
         &patterns(&s.include_schemas),
         &patterns(&s.exclude_schemas),
         &patterns(&s.include_tables),
         &patterns(&s.exclude_tables),
     )
-    .map_err(|e| Error::new(Kind::Usage, e.to_string()))
+    .map_err(usage)?;
+    let p = programs;
+    for (kind, include, exclude) in [
+        (Program::Trigger, &p.include_triggers, &p.exclude_triggers),
+        (Program::Routine, &p.include_routines, &p.exclude_routines),
+        (Program::Event, &p.include_events, &p.exclude_events),
+    ] {
+        filter = filter
+            .with_programs(kind, &patterns(include), &patterns(exclude))
+            .map_err(usage)?;
+    }
+    Ok(filter)
 }
 
-/// Lists of patterns, split at the commas outside of backticks.
+/// Lists of patterns, split at the commas outside of backticks, and outside of regular expressions, which begin and end with
+/// a slash.
 fn patterns(typed: &[String]) -> Vec<String> {
     let mut out = Vec::new();
     for list in typed {
-        let mut quoted = false;
-        let parts = list.split(|c| {
-            quoted ^= c == '`';
-            c == ',' && !quoted
-        });
-        out.extend(parts.filter(|p| !p.is_empty()).map(str::to_owned));
+        let mut rest = list.as_str();
+        while !rest.is_empty() {
+            let end = match rest.strip_prefix('/').and_then(|inner| inner.find("/,")) {
+                Some(end) => end + 2,
+                None if server::filter::expression(rest).is_some() => rest.len(),
+                None => {
+                    let mut quoted = false;
+                    let comma = rest.find(|c| {
+                        quoted ^= c == '`';
+                        c == ',' && !quoted
+                    });
+                    comma.unwrap_or(rest.len())
+                }
+            };
+            let (pattern, more) = rest.split_at(end);
+            if !pattern.is_empty() {
+                out.push(pattern.to_owned());
+            }
+            rest = more.strip_prefix(',').unwrap_or(more);
+        }
     }
     out
 }
@@ -572,5 +612,7 @@ mod tests {
     fn patterns_are_split_outside_of_backticks() {
         let typed = ["a,b.c".to_owned(), "`d,e`.f,,g".to_owned()];
         assert_eq!(patterns(&typed), ["a", "b.c", "`d,e`.f", "g"]);
+        let typed = ["/^a{1,2}$/,b,/c,d/".to_owned(), "/e,f".to_owned()];
+        assert_eq!(patterns(&typed), ["/^a{1,2}$/", "b", "/c,d/", "/e", "f"]);
     }
 }

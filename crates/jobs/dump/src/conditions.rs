@@ -81,7 +81,7 @@ pub fn check(conn: &mut Conn, id: &Identity, catalog: &Catalog, options: &Option
                 "--where: {} is no table with rows that this dump takes",
                 quote::qualified(schema, name)
             ))
-            .hint("the name has to be spelt as the server does, and the table to be selected; a view, a sequence and a MERGE table have no rows of their own"));
+            .hint("the name has to be spelt as the server does, and the table to be selected; a view, a sequence and a MERGE table have no rows of their own; a where in an option file or in penstock.toml is for every dump"));
         };
         let from = table.qualified();
         let sql = format!(

@@ -323,6 +323,7 @@ impl DefinitionWriter<'_> {
                     .insert(partition.clone(), series.basename.clone());
             }
         }
+        meta.histograms = table.histograms.iter().map(histogram).collect();
         let no_data = state.plan.columns.is_empty();
         if no_data && !sequence {
             self.out.exceptions.push(format!(
@@ -426,4 +427,17 @@ fn uncertain_columns<'t>(table: &'t Table, create: &str) -> Vec<&'t str> {
         _ => default(&c.name).unwrap_or(false),
     });
     doubtful.map(|c| c.name.as_str()).collect()
+}
+/// A histogram as the archive has it. One that is no JSON is taken anew by a load.
+fn histogram(h: &server::catalog::Histogram) -> archive::meta::Histogram {
+    let data: Option<serde_json::Value> =
+        h.json.as_deref().and_then(|j| serde_json::from_str(j).ok());
+    let asked = data
+        .as_ref()
+        .and_then(|d| d["number-of-buckets-specified"].as_u64());
+    archive::meta::Histogram {
+        column: h.column.clone(),
+        buckets: asked.unwrap_or(100),
+        data,
+    }
 }

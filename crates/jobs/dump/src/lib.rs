@@ -304,8 +304,7 @@ impl Dump<'_> {
         let fresh;
         let catalog = if achieved.definitions_locked {
             self.versions = None;
-            fresh = Catalog::read(control, id, &options.filter)
-                .map_err(|e| failure::server("cannot read the catalog", e))?;
+            fresh = read_catalog(control, id, options)?;
             &fresh
         } else {
             self.catalog
@@ -405,12 +404,19 @@ impl Dump<'_> {
             chosen: chosen(&tables),
             files_read: options.files.as_ref().map(|_| files_read(&moved.tables)),
             accounts: accounts.map(|a| a.count()),
+            histograms: catalog_histograms(catalog),
             not_seen: Vec::new(),
             threads,
             compression: options.compression,
             work,
         })
     }
+}
+
+/// How many columns have histograms; `None` where the account may not read that.
+fn catalog_histograms(catalog: &Catalog) -> Option<u64> {
+    let all = catalog.tables().map(|t| t.histograms.len() as u64);
+    catalog.histograms_seen.then(|| all.sum())
 }
 
 /// The exception of a table that changes while it is read.
@@ -442,9 +448,18 @@ fn files_read(all: &[Arc<tables::TableState>]) -> FilesRead {
     }
 }
 
-fn catalog(source: &mut Source, options: &Options) -> Result<Catalog> {
-    let catalog = Catalog::read(&mut source.control, &source.id, &options.filter)
+/// What there is of the selection, with its histograms.
+fn read_catalog(conn: &mut wire::Conn, id: &Identity, options: &Options) -> Result<Catalog> {
+    let mut catalog = Catalog::read(conn, id, &options.filter)
         .map_err(|e| failure::server("cannot read the catalog", e))?;
+    catalog
+        .read_histograms(conn, id)
+        .map_err(|e| failure::server("cannot read the histograms", e))?;
+    Ok(catalog)
+}
+
+fn catalog(source: &mut Source, options: &Options) -> Result<Catalog> {
+    let catalog = read_catalog(&mut source.control, &source.id, options)?;
     rows::selection::check_matched(&options.filter)?;
     if catalog.schemas.is_empty() {
         return Err(Error::new(Kind::Usage, "nothing to dump: the selection leaves no schema")

@@ -65,6 +65,8 @@ pub struct Summary {
     pub chosen: Vec<Chosen>,
     /// Accounts and roles in the archive, if it has them.
     pub accounts: Option<u64>,
+    /// Columns with histograms, if the account may read them.
+    pub histograms: Option<u64>,
     /// What the account may not have seen, and so is not in the archive.
     pub not_seen: Vec<String>,
     /// What was read from files, if a data directory was dumped.

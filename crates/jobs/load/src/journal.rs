@@ -10,6 +10,7 @@
 //!   both store it, and a reader that locks the journal waits for the end of one that is under way.
 
 use super::completion::Completion;
+use super::from_archive::Treated;
 use super::{LoadPlan, Target, refused};
 use archive::{FileRecord, RowDigest};
 use base::units::printable;
@@ -51,6 +52,8 @@ pub struct Journal {
     unverified: BTreeSet<String>,
     /// Under which names its load loads, as options.
     names: BTreeSet<String>,
+    /// What was on the target before, and what is done with it.
+    treated: Treated,
 }
 
 impl Journal {
@@ -65,6 +68,7 @@ impl Journal {
             files: BTreeMap::new(),
             unverified: BTreeSet::new(),
             names: BTreeSet::new(),
+            treated: Treated::default(),
         }
     }
 
@@ -111,6 +115,18 @@ impl Journal {
                 }
                 Some(("names", option)) => {
                     journal.names.insert(option.to_owned());
+                }
+                Some(("left", object)) => {
+                    journal.treated.left.insert(object.to_owned());
+                }
+                Some(("emptied", object)) => {
+                    journal.treated.emptied.insert(object.to_owned());
+                }
+                Some(("filled", object)) => {
+                    journal.treated.filled.insert(object.to_owned());
+                }
+                Some(("replaced", object)) => {
+                    journal.treated.replaced.insert(object.to_owned());
                 }
                 Some(("chunk", file)) => {
                     journal.done.entry(file.to_owned()).or_default();
@@ -195,12 +211,29 @@ impl Journal {
         Ok(())
     }
 
-    /// Begins a journal in a schema that exists.
-    pub(super) fn begin(t: &mut Target<'_>, schema: &str, identity: &str) -> Result<Journal> {
+    /// Begins a journal in a schema that exists; `treated`: what was on the target before.
+    pub(super) fn begin(
+        t: &mut Target<'_>,
+        schema: &str,
+        identity: &str,
+        treated: &Treated,
+    ) -> Result<Journal> {
         let table = Journal::create(t, schema)?;
         let journal = Journal::empty(table, identity);
+        t.run_sql("START TRANSACTION")?;
         journal.write_names(t)?;
+        for (kind, objects) in [
+            ("left", &treated.left),
+            ("emptied", &treated.emptied),
+            ("filled", &treated.filled),
+            ("replaced", &treated.replaced),
+        ] {
+            for object in objects {
+                t.run_sql(&journal.insert(&format!("{kind}:{object}"), ""))?;
+            }
+        }
         t.run_sql(&journal.insert("load:", identity))?;
+        t.run_sql("COMMIT")?;
         failpoint::reached("the journal is begun");
         Ok(journal)
     }
@@ -303,6 +336,11 @@ impl Journal {
         for file in files {
             self.done.entry((*file).to_owned()).or_default();
         }
+    }
+
+    /// What was on the target before the load, and what is done with it.
+    pub(super) fn treated(&self) -> &Treated {
+        &self.treated
     }
 
     /// Schemas that this load, or the one that it resumes, has created.
@@ -415,6 +453,9 @@ pub(super) fn identity(plan: &LoadPlan) -> Result<String> {
         .read_all(name, 1 << 30)
         .map_err(|e| failure::store("cannot read the archive", &e))?;
     let mut part = plan.options_of_names().concat() + &plan.parts.options().concat();
+    for (file, kind, name) in &plan.unwanted {
+        part += &format!("without {kind} {name} of {file}\n");
+    }
     for p in &plan.schemas {
         let schema = &plan.archive.schemas()[p.at];
         part += &format!("{}\n{}\n", quote::ident(&schema.name), p.whole);

@@ -8,7 +8,7 @@
 //! loaded, so that an interrupted load can be resumed; `completion` records on this host that nothing was
 //! left to do, for a load that is killed while its journal is dropped; `previous_load` reads both.
 //! Invariant: until all prechecks have passed, nothing on the target is touched; nothing on it is ever
-//! dropped or replaced that this load did not create.
+//! dropped or replaced that this load did not create, but what the user agreed to (`from_archive::existing`).
 
 mod completion;
 mod earlier_accounts;
@@ -28,9 +28,11 @@ mod summary;
 pub mod tablespace;
 mod target;
 
-pub use from_archive::{LoadPlan, Preview, SchemaSelection, preview, work};
-pub use load_report::{AccountsMade, Analyzed, BatchSize};
-pub use options::{DeferIndexes, Definers, Gtids, Options, Parts, Verification, WhenLoaded};
+pub use from_archive::{LoadPlan, Preview, SchemaSelection, Treated, lost, preview, work};
+pub use load_report::{AccountsMade, Analyzed, BatchSize, HistogramsMade};
+pub use options::{
+    DeferIndexes, Definers, Existing, Gtids, Options, Parts, Verification, WhenLoaded,
+};
 pub use other_dumps::is_archive;
 pub use sql::{bulk_insert, schedule};
 pub use summary::Summary;

@@ -22,6 +22,15 @@ pub struct Analyzed {
     pub seconds: f64,
 }
 
+/// Histograms that were made, in columns.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HistogramsMade {
+    /// As they were on the source.
+    pub as_they_were: u64,
+    /// From the loaded rows.
+    pub anew: u64,
+}
+
 /// What the steps of a load record.
 #[derive(Default)]
 pub struct LoadReport {
@@ -41,6 +50,8 @@ pub struct LoadReport {
     pub new_accounts: BTreeSet<String>,
     /// The statistics, if they were asked for.
     pub analyzed: Option<Analyzed>,
+    /// The histograms, if the source had any.
+    pub histograms: Option<HistogramsMade>,
     /// The statement that made GTIDs known, or why none was needed.
     pub gtids: Option<String>,
     /// Schemas that this load created.

@@ -5,7 +5,7 @@ use crate::tablespace::ImportMode;
 use instance::managed;
 use instance::{ServerCommand, tune};
 use server::{Filter, NameMap};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -69,6 +69,8 @@ pub struct Options {
     pub skip_binlog: bool,
     /// The target is to follow the source of the rows: its events do not run there.
     pub for_replica: bool,
+    /// What is done with objects that the target has already.
+    pub existing: Existing,
     /// Resume an interrupted load of the same archive or dump.
     pub resume: bool,
     /// The schema for names without one, in dumps of other tools.
@@ -110,6 +112,8 @@ pub struct Options {
 pub struct Parts {
     /// The rows of tables.
     pub rows: bool,
+    /// Everything but rows: without it rows go into tables that are there.
+    pub definitions: bool,
     /// Views.
     pub views: bool,
     /// Triggers.
@@ -124,6 +128,7 @@ impl Default for Parts {
     fn default() -> Self {
         Parts {
             rows: true,
+            definitions: true,
             views: true,
             triggers: true,
             routines: true,
@@ -146,6 +151,9 @@ impl Parts {
 
     /// The options that leave some of them out.
     pub fn options(&self) -> Vec<&'static str> {
+        if !self.definitions {
+            return vec!["--data-only"];
+        }
         let all = [
             (self.rows, "--ddl-only"),
             (self.views, "--no-views"),
@@ -172,6 +180,48 @@ impl Options {
     /// Whether the server is stopped for tables that are imported as tablespaces.
     pub(crate) fn is_offline(&self) -> bool {
         self.import_mode.stops(self.server_command.as_ref())
+    }
+}
+
+/// What is done with objects that the target has already. What may be lost of them was agreed to: all of it, or these, each in
+/// words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Existing {
+    /// The load is refused.
+    #[default]
+    Refuse,
+    /// They are left as they are, and what is missing is loaded.
+    Skip,
+    /// They are dropped, and loaded from the archive.
+    Replace(Option<BTreeSet<String>>),
+    /// Tables are emptied, and filled from the archive; other objects are left as they are.
+    Truncate(Option<BTreeSet<String>>),
+}
+
+impl Existing {
+    /// Whether anything may be lost.
+    pub fn destroys(&self) -> bool {
+        matches!(self, Existing::Replace(_) | Existing::Truncate(_))
+    }
+
+    /// The same, if this is all that was agreed to.
+    pub fn only(self, agreed: Vec<String>) -> Existing {
+        let agreed = Some(agreed.into_iter().collect());
+        match self {
+            Existing::Replace(_) => Existing::Replace(agreed),
+            Existing::Truncate(_) => Existing::Truncate(agreed),
+            other => other,
+        }
+    }
+
+    /// As users write it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Existing::Refuse => "refuse",
+            Existing::Skip => "skip",
+            Existing::Replace(_) => "replace",
+            Existing::Truncate(_) => "truncate",
+        }
     }
 }
 

@@ -25,7 +25,7 @@ pub enum PreviousLoad {
     /// Nothing, and no object of the input either.
     None,
     /// The journal of an interrupted load, which is resumed.
-    Interrupted(Journal),
+    Interrupted(Box<Journal>),
     /// Every object, and the completion record of the load that should be resumed.
     Completed(Completion),
 }
@@ -85,7 +85,7 @@ impl PreviousLoad {
             journal.chunks(),
             input.pieces
         ));
-        Ok(PreviousLoad::Interrupted(journal))
+        Ok(PreviousLoad::Interrupted(Box::new(journal)))
     }
 }
 

@@ -7,7 +7,7 @@
 
 use super::Target;
 use crate::earlier_accounts::EarlierAccounts;
-use crate::from_archive::precheck::ExistingObjects;
+use crate::from_archive::existing::ExistingObjects;
 use crate::left_out::LeftOut;
 use instance::identity::server_id;
 use run::state::{self, StateDir};

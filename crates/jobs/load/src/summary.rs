@@ -1,6 +1,7 @@
 //! The summary of a load, made from what its steps recorded.
 
-use crate::load_report::{AccountsMade, Analyzed, BatchSize};
+use crate::from_archive::Treated;
+use crate::load_report::{AccountsMade, Analyzed, BatchSize, HistogramsMade};
 use crate::tablespace;
 use crate::target::Target;
 use archive::manifest::{Position, Source};
@@ -64,12 +65,16 @@ pub struct Summary {
     pub accounts: Vec<String>,
     /// What of the archive was not loaded because its kind was not wanted, in words.
     pub left_out: Vec<String>,
+    /// What the target had, and what was done with it.
+    pub existing: Treated,
     /// Whether definitions alone were loaded.
     pub without_rows: bool,
     /// What came of the accounts, if they were asked for.
     pub accounts_made: Option<AccountsMade>,
     /// The statistics that were taken at the end, if they were asked for.
     pub analyzed: Option<Analyzed>,
+    /// The histograms that were made, if the source had any.
+    pub histograms: Option<HistogramsMade>,
     /// The statement that made the GTIDs of the archive known to the target, or why none was needed.
     pub gtids: Option<String>,
     /// Whether the archive has accounts.
@@ -116,6 +121,7 @@ impl Summary {
             exceptions: report.exceptions,
             accounts_made: report.accounts,
             analyzed: report.analyzed,
+            histograms: report.histograms,
             gtids: report.gtids,
             tuning,
             ..Summary::default()

@@ -90,6 +90,7 @@ pub fn catalog(tables: Vec<Table>) -> Catalog {
     };
     Catalog {
         schemas: vec![schema],
+        histograms_seen: false,
     }
 }
 

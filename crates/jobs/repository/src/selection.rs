@@ -20,6 +20,24 @@ pub struct Selection {
     /// Without these.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclude_tables: Vec<String>,
+    /// Only these triggers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub include_triggers: Vec<String>,
+    /// Without these triggers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude_triggers: Vec<String>,
+    /// Only these routines.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub include_routines: Vec<String>,
+    /// Without these routines.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude_routines: Vec<String>,
+    /// Only these events.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub include_events: Vec<String>,
+    /// Without these events.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude_events: Vec<String>,
 }
 
 impl Selection {
@@ -30,7 +48,7 @@ impl Selection {
         (selection != Selection::default()).then_some(selection)
     }
 
-    /// What decides about a name; `None` if a pattern cannot be read.
+    /// What decides about a schema or table; `None` if a pattern cannot be read.
     pub(crate) fn filter(&self) -> Option<Filter> {
         Filter::new(
             &self.include_schemas,
@@ -49,6 +67,12 @@ impl std::fmt::Display for Selection {
             ("without schemas", &self.exclude_schemas),
             ("only tables", &self.include_tables),
             ("without tables", &self.exclude_tables),
+            ("only triggers", &self.include_triggers),
+            ("without triggers", &self.exclude_triggers),
+            ("only routines", &self.include_routines),
+            ("without routines", &self.exclude_routines),
+            ("only events", &self.include_events),
+            ("without events", &self.exclude_events),
         ];
         let given = lists.iter().filter(|(_, list)| !list.is_empty());
         let words: Vec<String> = given
@@ -72,6 +96,10 @@ mod tests {
         manifest.options.insert("includeSchemas".into(), schemas);
         let selection = Selection::of(&manifest).unwrap();
         assert_eq!(selection.to_string(), "only schemas shop, a*");
+        let triggers = serde_json::json!(["shop.audit_*"]);
+        manifest.options.insert("excludeTriggers".into(), triggers);
+        let both = Selection::of(&manifest).unwrap().to_string();
+        assert_eq!(both, "only schemas shop, a*; without triggers shop.audit_*");
         let filter = selection.filter().unwrap();
         assert!(filter.table("shop", "t") && filter.schema("ab") && !filter.schema("b"));
     }

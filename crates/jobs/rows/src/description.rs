@@ -33,6 +33,8 @@ pub struct Description {
     pub schemas: Vec<SchemaDescription>,
     /// Its accounts, if it has any.
     pub accounts: Option<Vec<String>>,
+    /// The options of its dump that chose what is in it.
+    pub selected: Vec<String>,
     /// Whether its dump left rows of some tables out, or of all.
     pub lacks_rows: bool,
     /// What it lacks: the exceptions of its dump.
@@ -97,6 +99,7 @@ pub fn describe(from: &Place) -> Result<Description> {
     match archive.manifest() {
         Some(m) => {
             d.lacks_rows = m.lacks_rows();
+            d.selected = m.selected();
             d.begin.clone_from(&m.created.begin);
             d.end.clone_from(&m.created.end);
             d.source = m.source.clone();

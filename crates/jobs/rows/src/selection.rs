@@ -9,10 +9,14 @@ pub fn check_matched(filter: &Filter) -> Result<()> {
     if missed.is_empty() {
         return Ok(());
     }
+    let what = match filter.chooses_programs() {
+        true => "no schema, table, trigger, routine or event",
+        false => "no schema or table",
+    };
     Err(Error::new(
         Kind::Usage,
         format!(
-            "no schema or table matches: {}",
+            "{what} matches: {}",
             missed
                 .iter()
                 .map(|p| base::units::printable(p))
@@ -20,5 +24,5 @@ pub fn check_matched(filter: &Filter) -> Result<()> {
                 .join(", ")
         ),
     )
-    .hint("patterns are `schema` or `schema.table` with * and ?; an account sees only what it has privileges on; nothing was written"))
+    .hint("patterns are `schema` or `schema.table` with * and ?, or regular expressions between slashes; an account sees only what it has privileges on; nothing was written"))
 }

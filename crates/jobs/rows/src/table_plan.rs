@@ -63,6 +63,18 @@ impl TablePlan {
     /// The plan that reads exactly these columns, in this order; the error names a column that one side
     /// lacks.
     pub fn of_names(table: &Table, names: &[String]) -> Result<TablePlan, String> {
+        let plan = TablePlan::of_some_names(table, names)?;
+        match table.data_columns().find(|c| !names.contains(&c.name)) {
+            Some(extra) => Err(format!(
+                "has an additional column {}",
+                server::quote::ident(&extra.name)
+            )),
+            None => Ok(plan),
+        }
+    }
+
+    /// The same of a table that may have more columns.
+    pub fn of_some_names(table: &Table, names: &[String]) -> Result<TablePlan, String> {
         let mut columns = Vec::new();
         for name in names {
             columns.push(
@@ -70,12 +82,6 @@ impl TablePlan {
                     .column(name)
                     .ok_or_else(|| format!("has no column {}", server::quote::ident(name)))?,
             );
-        }
-        if let Some(extra) = table.data_columns().find(|c| !names.contains(&c.name)) {
-            return Err(format!(
-                "has an additional column {}",
-                server::quote::ident(&extra.name)
-            ));
         }
         Ok(TablePlan::of_columns(table, columns))
     }

@@ -314,21 +314,51 @@ impl TableRecord {
     }
 }
 
+/// The options of a dump that leave something out, by their names in its manifest.
+const SELECTIONS: [(&str, &str); 12] = [
+    ("includeSchemas", "--include-schemas"),
+    ("excludeSchemas", "--exclude-schemas"),
+    ("includeTables", "--include-tables"),
+    ("excludeTables", "--exclude-tables"),
+    ("includeTriggers", "--include-triggers"),
+    ("excludeTriggers", "--exclude-triggers"),
+    ("includeRoutines", "--include-routines"),
+    ("excludeRoutines", "--exclude-routines"),
+    ("includeEvents", "--include-events"),
+    ("excludeEvents", "--exclude-events"),
+    ("ddlOnly", "--ddl-only"),
+    ("where", "--where"),
+];
+
 impl Manifest {
     /// The options of its dump that left a part of the server out, if any did.
     pub fn selections(&self) -> Vec<&'static str> {
-        let all = [
-            ("includeSchemas", "--include-schemas"),
-            ("excludeSchemas", "--exclude-schemas"),
-            ("includeTables", "--include-tables"),
-            ("excludeTables", "--exclude-tables"),
-            ("ddlOnly", "--ddl-only"),
-            ("where", "--where"),
-        ];
-        let given = all
+        let given = SELECTIONS
             .into_iter()
             .filter(|(key, _)| self.options.contains_key(*key));
         given.map(|(_, option)| option).collect()
+    }
+
+    /// The options of its dump that chose schemas, tables and other objects, as they were given.
+    pub fn selected(&self) -> Vec<String> {
+        let words = |value: &Value| -> Vec<String> {
+            let list = value.as_array().into_iter().flatten();
+            list.filter_map(Value::as_str).map(str::to_owned).collect()
+        };
+        let lists = SELECTIONS.into_iter().filter_map(|(key, option)| {
+            let words = words(self.options.get(key)?);
+            (!words.is_empty()).then(|| format!("{option} {}", words.join(",")))
+        });
+        let kinds = [
+            ("routines", "--no-routines"),
+            ("events", "--no-events"),
+            ("triggers", "--no-triggers"),
+        ];
+        let without = |(key, _): &(&str, &str)| self.options.get(*key) == Some(&Value::Bool(false));
+        let without = kinds.into_iter().filter(without);
+        lists
+            .chain(without.map(|(_, option)| option.to_owned()))
+            .collect()
     }
 
     /// Whether its dump left the rows of all tables out.

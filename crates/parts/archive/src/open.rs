@@ -240,6 +240,48 @@ impl Archive {
         tables.filter_map(|t| t.triggers.take()).collect()
     }
 
+    /// Forgets the triggers, routines and events that are not wanted. Each is asked about by its kind ("trigger", "routine",
+    /// "event"), the schema that it had on the source, and its name. Gives those, each with the file that defines it, and the
+    /// files that nothing reads then.
+    pub fn choose_programs(
+        &mut self,
+        wanted: impl Fn(&'static str, &str, &str) -> bool,
+    ) -> (Vec<(String, &'static str, String)>, Vec<String>) {
+        let (mut unwanted, mut unread) = (Vec::new(), Vec::new());
+        let mut choose =
+            |names: &mut Vec<String>, kind: &'static str, of: &str, files: &[String]| {
+                names.retain(|name| {
+                    let wanted = wanted(kind, of, name);
+                    if !wanted {
+                        unwanted.extend(files.iter().map(|f| (f.clone(), kind, name.clone())));
+                    }
+                    wanted
+                });
+            };
+        for schema in &mut self.content.schemas {
+            for table in &mut schema.tables {
+                let files: Vec<String> = table.triggers.iter().cloned().collect();
+                let had = !table.meta.triggers.is_empty();
+                choose(&mut table.meta.triggers, "trigger", &table.source.0, &files);
+                if had && table.meta.triggers.is_empty() {
+                    unread.extend(table.triggers.take());
+                }
+            }
+            let of = schema.source.clone().unwrap_or_else(|| schema.name.clone());
+            let meta = &mut schema.meta;
+            for names in [&mut meta.functions, &mut meta.procedures]
+                .into_iter()
+                .flatten()
+            {
+                choose(names, "routine", &of, &schema.ddl);
+            }
+            if let Some(names) = &mut meta.events {
+                choose(names, "event", &of, &schema.ddl);
+            }
+        }
+        (unwanted, unread)
+    }
+
     /// The store it lies in.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store

@@ -44,7 +44,7 @@ pub enum Error {
         /// As it was given.
         pattern: String,
         /// What is wrong with it.
-        why: &'static str,
+        why: String,
     },
 }
 

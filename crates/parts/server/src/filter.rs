@@ -2,13 +2,15 @@
 //!
 //! A pattern is a name or `schema.table`, with `*` for any run of characters
 //! and `?` for one. A name in backticks is taken as it is, dots, `*` and
-//! `?` included; a backtick in it is doubled.
+//! `?` included; a backtick in it is doubled. Between slashes it is a regular
+//! expression, which is looked for in the name, or in `schema.table`.
 //!
 //! Invariant: a pattern that never matched anything can be named afterwards, so
 //! a typo cannot pass for an empty result. Schemas of the system come in only
 //! when a pattern without wildcards names them.
 
 use crate::{Error, Result};
+use regex::{Regex, RegexBuilder};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Schemas that belong to the server.
@@ -38,17 +40,45 @@ pub struct Filter {
     exclude_schemas: Vec<Pattern>,
     include_tables: Vec<Pattern>,
     exclude_tables: Vec<Pattern>,
+    /// Of triggers, routines and events.
+    programs: [Chosen; 3],
     /// Known only once a server is asked, when others hold the filter already.
     fold_case: AtomicBool,
+}
+
+/// A kind of stored program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// A trigger.
+    Trigger,
+    /// A procedure, a function, a package.
+    Routine,
+    /// An event.
+    Event,
+}
+
+/// Which programs of one kind are taken: without include patterns all but the excluded ones.
+#[derive(Debug, Default)]
+struct Chosen {
+    include: Vec<Pattern>,
+    exclude: Vec<Pattern>,
 }
 
 /// One pattern and whether it has ever matched.
 #[derive(Debug)]
 struct Pattern {
     text: String,
-    schema: Glob,
-    table: Option<Glob>,
+    names: Names,
     used: AtomicBool,
+}
+
+/// The names that a pattern fits.
+#[derive(Debug)]
+enum Names {
+    /// Those of a schema, or of a table in one.
+    Globs(Glob, Option<Glob>),
+    /// Those in which one of these finds something: the second where case does not count.
+    Expression(Regex, Regex),
 }
 
 /// A name with wildcards.
@@ -65,38 +95,46 @@ enum Piece {
 impl Filter {
     /// Whether it leaves everything in.
     pub fn is_empty(&self) -> bool {
-        let lists = [
-            &self.include_schemas,
-            &self.exclude_schemas,
-            &self.include_tables,
-            &self.exclude_tables,
-        ];
-        lists.iter().all(|l| l.is_empty())
+        self.all_lists().iter().all(|(.., list)| list.is_empty())
+    }
+
+    /// Whether it has patterns for triggers, routines or events.
+    pub fn chooses_programs(&self) -> bool {
+        let mut chosen = self.programs.iter();
+        chosen.any(|c| !c.include.is_empty() || !c.exclude.is_empty())
+    }
+
+    /// All its patterns, each list with its name in a record, and that which MySQL Shell's dumps have for such an option.
+    fn all_lists(&self) -> [(&'static str, &'static str, &Vec<Pattern>); 10] {
+        let [triggers, routines, events] = &self.programs;
+        [
+            ("only schemas", "includeSchemas", &self.include_schemas),
+            ("without schemas", "excludeSchemas", &self.exclude_schemas),
+            ("only tables", "includeTables", &self.include_tables),
+            ("without tables", "excludeTables", &self.exclude_tables),
+            ("only triggers", "includeTriggers", &triggers.include),
+            ("without triggers", "excludeTriggers", &triggers.exclude),
+            ("only routines", "includeRoutines", &routines.include),
+            ("without routines", "excludeRoutines", &routines.exclude),
+            ("only events", "includeEvents", &events.include),
+            ("without events", "excludeEvents", &events.exclude),
+        ]
     }
 
     /// Its patterns as they were given, each list under its name, for a record of what was asked for.
     pub fn lists(&self) -> impl Iterator<Item = (&'static str, Vec<&str>)> {
-        [
-            ("only schemas", &self.include_schemas),
-            ("without schemas", &self.exclude_schemas),
-            ("only tables", &self.include_tables),
-            ("without tables", &self.exclude_tables),
-        ]
-        .into_iter()
-        .filter(|(_, list)| !list.is_empty())
-        .map(|(name, list)| (name, list.iter().map(|p| p.text.as_str()).collect()))
+        self.given().map(|(name, _, list)| (name, list))
     }
 
     /// The same, each list under the name that MySQL Shell's dumps have for such an option.
     pub fn options(&self) -> impl Iterator<Item = (&'static str, Vec<&str>)> {
-        self.lists().map(|(name, list)| {
-            let name = match name {
-                "only schemas" => "includeSchemas",
-                "without schemas" => "excludeSchemas",
-                "only tables" => "includeTables",
-                _ => "excludeTables",
-            };
-            (name, list)
+        self.given().map(|(_, name, list)| (name, list))
+    }
+
+    fn given(&self) -> impl Iterator<Item = (&'static str, &'static str, Vec<&str>)> {
+        let lists = self.all_lists().into_iter().filter(|(.., l)| !l.is_empty());
+        lists.map(|(name, option, list)| {
+            (name, option, list.iter().map(|p| p.text.as_str()).collect())
         })
     }
 
@@ -112,18 +150,27 @@ impl Filter {
         include_tables: &[S],
         exclude_tables: &[S],
     ) -> Result<Self> {
-        let read = |list: &[S], tables: bool| -> Result<Vec<Pattern>> {
-            list.iter()
-                .map(|p| Pattern::read(p.as_ref(), tables))
-                .collect()
-        };
         Ok(Self {
             include_schemas: read(include_schemas, false)?,
             exclude_schemas: read(exclude_schemas, false)?,
             include_tables: read(include_tables, true)?,
             exclude_tables: read(exclude_tables, true)?,
-            fold_case: AtomicBool::new(false),
+            ..Self::default()
         })
+    }
+
+    /// The same with patterns for programs of one kind, each with a schema.
+    pub fn with_programs<S: AsRef<str>>(
+        mut self,
+        kind: Program,
+        include: &[S],
+        exclude: &[S],
+    ) -> Result<Self> {
+        self.programs[kind as usize] = Chosen {
+            include: read(include, true)?,
+            exclude: read(exclude, true)?,
+        };
+        Ok(self)
     }
 
     /// Follows the `lower_case_table_names` of the server whose names it is asked about: with 1 and 2 case does not count.
@@ -137,10 +184,7 @@ impl Filter {
         // Every list is looked at, so that each pattern that fits is marked as used.
         let excluded = self.hit_schema(&self.exclude_schemas, schema);
         let included = self.hit_schema(&self.include_schemas, schema);
-        let by_table = self
-            .include_tables
-            .iter()
-            .any(|p| self.fits(&p.schema, schema));
+        let by_table = self.include_tables.iter().any(|p| self.may_name(p, schema));
         if is_system_schema(schema) && !self.named_literally(schema) {
             return false;
         }
@@ -150,11 +194,7 @@ impl Filter {
     /// Whether all of this schema is wanted (its exclude patterns for tables apart):
     /// routines and events come only then.
     pub fn whole_schema(&self, schema: &str) -> bool {
-        self.schema(schema)
-            && !self
-                .include_tables
-                .iter()
-                .any(|p| self.fits(&p.schema, schema))
+        self.schema(schema) && !self.include_tables.iter().any(|p| self.may_name(p, schema))
     }
 
     /// Whether this table or view is wanted.
@@ -167,19 +207,20 @@ impl Filter {
         !excluded && (included || self.whole_schema(schema))
     }
 
+    /// Whether this program is wanted, of a schema or table that is.
+    pub fn program(&self, kind: Program, schema: &str, name: &str) -> bool {
+        let chosen = &self.programs[kind as usize];
+        let excluded = self.hit_table(&chosen.exclude, schema, name);
+        let included = self.hit_table(&chosen.include, schema, name);
+        !excluded && (included || chosen.include.is_empty())
+    }
+
     /// The patterns that have matched nothing so far, as they were given.
     pub fn unmatched(&self) -> Vec<String> {
-        [
-            &self.include_schemas,
-            &self.exclude_schemas,
-            &self.include_tables,
-            &self.exclude_tables,
-        ]
-        .into_iter()
-        .flatten()
-        .filter(|p| !p.used.load(Ordering::Relaxed))
-        .map(|p| p.text.clone())
-        .collect()
+        let all = self.all_lists().into_iter().flat_map(|(.., list)| list);
+        all.filter(|p| !p.used.load(Ordering::Relaxed))
+            .map(|p| p.text.clone())
+            .collect()
     }
 
     /// Whether there is no include pattern at all.
@@ -190,32 +231,43 @@ impl Filter {
     /// Whether it may take a schema that it does not name.
     pub fn may_take_unnamed_schemas(&self) -> bool {
         let mut included = self.include_schemas.iter().chain(&self.include_tables);
-        self.takes_all() || included.any(|p| !p.schema.is_literal())
+        self.takes_all() || included.any(|p| p.literal_schema().is_none())
     }
 
     /// Whether it may take a table of this schema that it does not name.
     pub fn may_take_unnamed_tables(&self, schema: &str) -> bool {
         let mut patterns = self.include_tables.iter();
-        let wild = |p: &Pattern| p.table.as_ref().is_some_and(|t| !t.is_literal());
-        self.whole_schema(schema) || patterns.any(|p| self.fits(&p.schema, schema) && wild(p))
+        self.whole_schema(schema)
+            || patterns.any(|p| self.may_name(p, schema) && !p.names_one_table())
     }
 
     fn named_literally(&self, schema: &str) -> bool {
         self.include_schemas
             .iter()
             .chain(&self.include_tables)
-            .any(|p| p.schema.is_literal() && self.fits(&p.schema, schema))
+            .filter_map(Pattern::literal_schema)
+            .any(|glob| glob.matches(schema, self.folds()))
     }
 
-    fn fits(&self, glob: &Glob, name: &str) -> bool {
-        glob.matches(name, self.fold_case.load(Ordering::Relaxed))
+    fn folds(&self) -> bool {
+        self.fold_case.load(Ordering::Relaxed)
+    }
+
+    /// Whether a pattern for tables may fit one of this schema.
+    fn may_name(&self, pattern: &Pattern, schema: &str) -> bool {
+        match &pattern.names {
+            Names::Globs(glob, _) => glob.matches(schema, self.folds()),
+            Names::Expression(..) => true,
+        }
     }
 
     fn hit_schema(&self, list: &[Pattern], schema: &str) -> bool {
         let mut any = false;
-        for p in list.iter().filter(|p| self.fits(&p.schema, schema)) {
-            p.used.store(true, Ordering::Relaxed);
-            any = true;
+        for p in list {
+            if p.fits_schema(schema, self.folds()) {
+                p.used.store(true, Ordering::Relaxed);
+                any = true;
+            }
         }
         any
     }
@@ -223,9 +275,7 @@ impl Filter {
     fn hit_table(&self, list: &[Pattern], schema: &str, table: &str) -> bool {
         let mut any = false;
         for p in list {
-            let fits = self.fits(&p.schema, schema)
-                && p.table.as_ref().is_some_and(|t| self.fits(t, table));
-            if fits {
+            if p.fits_table(schema, table, self.folds()) {
                 p.used.store(true, Ordering::Relaxed);
                 any = true;
             }
@@ -234,17 +284,37 @@ impl Filter {
     }
 }
 
+fn read<S: AsRef<str>>(list: &[S], tables: bool) -> Result<Vec<Pattern>> {
+    list.iter()
+        .map(|p| Pattern::read(p.as_ref(), tables))
+        .collect()
+}
+
 impl Pattern {
     fn read(text: &str, table: bool) -> Result<Self> {
-        let wrong = |why| Error::Pattern {
+        let wrong = |why: &str| Error::Pattern {
             pattern: text.to_owned(),
-            why,
+            why: why.to_owned(),
         };
+        if let Some(expression) = expression(text) {
+            let read = |fold: bool| {
+                RegexBuilder::new(expression)
+                    .case_insensitive(fold)
+                    .build()
+                    .map_err(|e| wrong(&format!("no regular expression: {e}")))
+            };
+            return Ok(Self::new(
+                text,
+                Names::Expression(read(false)?, read(true)?),
+            ));
+        }
         let mut parts = split(text).map_err(wrong)?.into_iter();
         let (first, second, more) = (parts.next(), parts.next(), parts.next());
         match (first, second, more) {
-            (Some(schema), None, _) if !table => Ok(Self::new(text, schema, None)),
-            (Some(schema), Some(name), None) if table => Ok(Self::new(text, schema, Some(name))),
+            (Some(schema), None, _) if !table => Ok(Self::new(text, Names::Globs(schema, None))),
+            (Some(schema), Some(name), None) if table => {
+                Ok(Self::new(text, Names::Globs(schema, Some(name))))
+            }
             _ if table => Err(wrong("a table is named as schema.table")),
             _ => Err(wrong(
                 "a schema has one part; put a name with a dot in backticks",
@@ -252,14 +322,53 @@ impl Pattern {
         }
     }
 
-    fn new(text: &str, schema: Glob, table: Option<Glob>) -> Self {
+    fn new(text: &str, names: Names) -> Self {
         Self {
             text: text.to_owned(),
-            schema,
-            table,
+            names,
             used: AtomicBool::new(false),
         }
     }
+
+    fn fits_schema(&self, schema: &str, fold: bool) -> bool {
+        match &self.names {
+            Names::Globs(glob, _) => glob.matches(schema, fold),
+            Names::Expression(exact, folded) => match fold {
+                true => folded.is_match(schema),
+                false => exact.is_match(schema),
+            },
+        }
+    }
+
+    fn fits_table(&self, schema: &str, table: &str, fold: bool) -> bool {
+        match &self.names {
+            Names::Globs(of_schema, of_table) => {
+                of_schema.matches(schema, fold)
+                    && of_table.as_ref().is_some_and(|t| t.matches(table, fold))
+            }
+            Names::Expression(..) => self.fits_schema(&format!("{schema}.{table}"), fold),
+        }
+    }
+
+    /// The schema that it names without a wildcard.
+    fn literal_schema(&self) -> Option<&Glob> {
+        match &self.names {
+            Names::Globs(schema, _) if schema.is_literal() => Some(schema),
+            _ => None,
+        }
+    }
+
+    /// Whether it names a table without a wildcard.
+    fn names_one_table(&self) -> bool {
+        matches!(&self.names, Names::Globs(_, Some(table)) if table.is_literal())
+    }
+}
+
+/// What is between slashes.
+pub fn expression(text: &str) -> Option<&str> {
+    text.strip_prefix('/')?
+        .strip_suffix('/')
+        .filter(|e| !e.is_empty())
 }
 
 /// Cuts a name at the dots that are outside backticks; the error says what is wrong with it. There are no wildcards.
@@ -403,6 +512,60 @@ mod tests {
         }
         assert!(Filter::new(&[], &[], &["a"], &[]).is_err());
         assert!(Filter::new(&[], &[], &["a.b.c"], &[]).is_err());
+    }
+
+    #[test]
+    fn an_expression_is_looked_for_in_names() {
+        let f = filter(
+            &["/^shop_[0-9]{1,2}$/", "crm"],
+            &["/_07$/"],
+            &[],
+            &["/\\.tmp|^crm\\.x$/"],
+        );
+        assert!(f.schema("shop_1") && f.schema("shop_12") && !f.schema("shop_123"));
+        assert!(f.schema("crm") && !f.schema("shop_07") && f.whole_schema("shop_1"));
+        assert!(f.table("shop_1", "t") && !f.table("shop_1", "tmp_t") && !f.table("crm", "x"));
+        assert!(!f.table("crm", "tmp") && f.table("crm", "xx"));
+        assert!(f.unmatched().is_empty());
+        let f = filter(&[], &[], &["/^a\\.t[0-9]+$/", "/never/"], &[]);
+        assert!(f.table("a", "t1") && !f.table("a", "u") && !f.table("b", "t1"));
+        assert!(!f.schema("mysql") && !f.whole_schema("a"));
+        assert_eq!(f.unmatched(), ["/never/"]);
+        assert!(!f.table("a", "T1"));
+        f.follow_case_rule(1);
+        assert!(f.table("a", "T1"));
+        assert!(Filter::new(&["/(/"], &[], &[], &[]).is_err());
+        // Without slashes at both ends, or in backticks, it is a name.
+        assert!(filter(&["`/a/`"], &[], &[], &[]).schema("/a/"));
+        assert!(filter(&["/a"], &[], &[], &[]).schema("/a"));
+    }
+
+    #[test]
+    fn programs_are_chosen_by_kind_and_name() {
+        let f = filter(&[], &[], &[], &["shop.big"])
+            .with_programs(Program::Trigger, &[], &["shop.audit_*"])
+            .and_then(|f| f.with_programs(Program::Routine, &["/^shop\\./", "crm.p"], &["*.old"]))
+            .expect("good patterns");
+        assert!(f.program(Program::Event, "shop", "audit_1"));
+        assert!(
+            !f.program(Program::Trigger, "shop", "audit_1")
+                && f.program(Program::Trigger, "shop", "t")
+        );
+        assert!(
+            f.program(Program::Routine, "shop", "p") && !f.program(Program::Routine, "shop", "old")
+        );
+        assert!(!f.program(Program::Routine, "other", "p") && !f.is_empty());
+        assert_eq!(f.unmatched(), ["shop.big", "crm.p"]);
+        let options: Vec<&str> = f.options().map(|(name, _)| name).collect();
+        assert_eq!(
+            options,
+            [
+                "excludeTables",
+                "excludeTriggers",
+                "includeRoutines",
+                "excludeRoutines"
+            ]
+        );
     }
 
     #[test]

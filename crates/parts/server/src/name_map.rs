@@ -159,7 +159,7 @@ fn shortened(name: String) -> String {
 fn wrong(text: &str, why: &'static str) -> Error {
     Error::Pattern {
         pattern: text.to_owned(),
-        why,
+        why: why.to_owned(),
     }
 }
 

@@ -95,7 +95,9 @@ fn of_servers(a: &Copy) -> Option<&'static str> {
         ("--defaults-group-suffix", c.defaults_group_suffix.is_some()),
         ("--no-defaults", c.no_defaults),
     ];
-    first_given(&given).or_else(|| connects(c))
+    first_given(&given)
+        .or_else(|| a.programs.given())
+        .or_else(|| connects(c))
 }
 
 /// How many rows may wait.

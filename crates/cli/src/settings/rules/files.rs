@@ -167,9 +167,11 @@ pub fn restored_snapshot(a: &Restore) -> Result<&Path> {
     };
     let s = &how.selection;
     let c = &how.connection;
-    let of_parts = how.parts.given();
+    let of_parts = how.parts.given().or_else(|| how.programs.given());
     let of_rows = [
         (of_parts.unwrap_or_default(), of_parts.is_some()),
+        ("--existing", super::load::existing_given(how).is_some()),
+        ("--yes", how.yes),
         ("--resume", how.resume),
         ("--dry-run", a.moment.dry_run && !a.moment.is_given()),
         ("--verify", how.verify != VerifyMode::Auto),

@@ -3,7 +3,7 @@
 use super::names::no_names;
 use super::refused::refuse;
 use crate::args::load::{Load, Loading};
-use crate::args::values::{GtidPurged, ImportMode, Tune};
+use crate::args::values::{Existing, GtidPurged, ImportMode, Tune};
 use crate::settings::place;
 use base::Result;
 use std::path::Path;
@@ -37,6 +37,7 @@ pub fn load(a: &Loading) -> Result<()> {
             "leave it out, and create the accounts that are needed; their statements are in @.users.sql",
         );
     }
+    existing(a)?;
     if a.new_server.datadir.is_some() {
         return new_server(a);
     }
@@ -57,6 +58,73 @@ pub fn load(a: &Loading) -> Result<()> {
     restarts(a)
 }
 
+/// What is done with objects that are there.
+fn existing(a: &Loading) -> Result<()> {
+    let destroys = matches!(a.existing, Existing::Replace | Existing::Truncate);
+    if a.yes && !destroys {
+        return refuse(
+            "--yes is for what --existing replace or truncate may drop or empty, and nothing is",
+            "leave it out",
+        );
+    }
+    if destroys && a.parts.ddl_only {
+        return refuse(
+            "--existing replace and truncate drop or empty tables, and --ddl-only loads no rows into them",
+            "leave one of the two out; --existing skip loads the definitions that are missing",
+        );
+    }
+    if a.parts.data_only {
+        let tablespaces = matches!(
+            a.import.import_mode,
+            ImportMode::Tablespace | ImportMode::Offline
+        );
+        let without = [
+            (
+                a.existing == Existing::Skip,
+                "--existing skip leaves tables as they are, and --data-only fills them",
+                "leave one of the two out",
+            ),
+            (
+                a.existing == Existing::Replace,
+                "--existing replace makes tables anew, and --data-only creates none",
+                "--existing truncate empties them first",
+            ),
+            (
+                tablespaces,
+                "tablespaces are imported into tables that the load creates, and --data-only creates none",
+                "leave --import-mode out: rows are loaded by SQL",
+            ),
+            (
+                a.new_server.datadir.is_some(),
+                "--data-only is for tables that are there, and a new data directory (--datadir) has none",
+                "leave one of the two out",
+            ),
+        ];
+        if let Some((_, what, hint)) = without.into_iter().find(|(given, ..)| *given) {
+            return refuse(what, hint);
+        }
+    }
+    if let (Existing::Skip, Some(option)) = (a.existing, gtids(a)) {
+        return refuse(
+            format!(
+                "{option} does not go with --existing skip: what is left as it is may lack transactions that the archive holds"
+            ),
+            "leave one of the two out",
+        );
+    }
+    Ok(())
+}
+
+/// The option on objects that are there, if it is given.
+pub fn existing_given(a: &Loading) -> Option<&'static str> {
+    match a.existing {
+        Existing::Refuse => None,
+        Existing::Skip => Some("--existing skip"),
+        Existing::Replace => Some("--existing replace"),
+        Existing::Truncate => Some("--existing truncate"),
+    }
+}
+
 /// What a preview does not go with.
 pub fn preview(a: &Loading) -> Result<()> {
     let without = [
@@ -74,6 +142,11 @@ pub fn preview(a: &Loading) -> Result<()> {
             a.recording.record.is_some(),
             "--record is for a load that is measured, and --dry-run loads nothing",
             "leave one of the two out",
+        ),
+        (
+            a.yes,
+            "--yes is for a load that asks, and --dry-run drops and empties nothing",
+            "leave it out",
         ),
     ];
     match without.into_iter().find(|(given, ..)| *given) {
@@ -193,7 +266,7 @@ pub fn load_of(a: &Load, loaded: Loaded) -> Result<()> {
         }
         return Ok(());
     }
-    if !a.how.selection.is_empty() {
+    if !a.how.selection.is_empty() || a.how.programs.given().is_some() {
         // A part of a script is not a smaller dump: its statements depend on each other.
         return refuse(
             "dumps of other tools are loaded completely: schemas and tables cannot be selected",
@@ -249,6 +322,14 @@ pub fn load_of(a: &Load, loaded: Loaded) -> Result<()> {
                 "--definer is for archives, and {from} is a dump of another tool, whose statements run as they are"
             ),
             "leave it out, or load it into a new data directory (--datadir), dump that with penstock, and load the archive with --definer",
+        );
+    }
+    if let Some(option) = existing_given(&a.how) {
+        return refuse(
+            format!(
+                "{option} is for archives, and {from} is a dump of another tool, whose statements run as they are"
+            ),
+            "leave it out, and drop what is there; or load it into a new data directory (--datadir), and dump from there with penstock",
         );
     }
     if let Some(option) = a.how.parts.given() {
@@ -326,6 +407,12 @@ fn new_server(a: &Loading) -> Result<()> {
         return refuse(
             "--tune=max is for a server that has settings to change",
             "leave it out: the temporary server of --datadir is configured for the load",
+        );
+    }
+    if let Some(option) = existing_given(a) {
+        return refuse(
+            format!("{option} does not apply: a new data directory holds nothing"),
+            "leave it out",
         );
     }
     if a.skip_binlog {

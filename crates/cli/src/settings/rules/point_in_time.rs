@@ -29,6 +29,12 @@ pub fn point_in_time(a: &PointInTime, how: &Loading) -> Result<()> {
             "restore all of them with --datadir, and dump what you need from there",
         );
     }
+    if let Some(option) = how.programs.given() {
+        return refuse(
+            format!("{option} does not apply: the binary log goes on from all of a backup"),
+            "restore all of it with --datadir, and dump what you need from there",
+        );
+    }
     if let Some(option) = how.accounts.asks() {
         return refuse(
             format!(
@@ -52,6 +58,14 @@ pub fn point_in_time(a: &PointInTime, how: &Loading) -> Result<()> {
         return refuse(
             format!("{option} does not apply: a restore to a moment sets the GTIDs itself"),
             "leave it out",
+        );
+    }
+    if let Some(option) = super::load::existing_given(how) {
+        return refuse(
+            format!(
+                "{option} does not apply: the binary log goes on from a server that holds the backup alone"
+            ),
+            "restore with --datadir, or into an empty server",
         );
     }
     if let Some(option) = how.parts.given() {

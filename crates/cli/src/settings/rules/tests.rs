@@ -56,6 +56,7 @@ fn what_goes_with_what_is_loaded() {
         ("--definer strip", archives),
         ("--analyze", archives),
         ("--gtid-purged append", archives),
+        ("--existing skip", archives),
         ("--map-schema a=b", archives),
         ("--map-table a.b=a.c", archives),
         ("--import-mode auto", both),

@@ -2,7 +2,7 @@
 
 use super::{LoadPlan, definer_clause, skip_damaged};
 use crate::rename;
-use crate::script::{self, Statement};
+use crate::script::{self, Allowed, Statement};
 use crate::{Options, Target};
 use base::Result;
 use run::failure;
@@ -21,6 +21,9 @@ pub fn statements(plan: &LoadPlan, schema: Option<&str>, file: &str) -> Result<V
     let names = plan.renaming.as_ref().and_then(|r| r.names(file));
     let schema = names.map(|n| n.home).or(schema);
     let mut all = script::statements_in(schema, file, &sql(plan, file)?)?;
+    if !plan.unwanted.is_empty() {
+        all.retain(|s| is_wanted(plan, file, s));
+    }
     if let Some(names) = names {
         for statement in &mut all {
             rename::statement(statement, &names);
@@ -30,6 +33,20 @@ pub fn statements(plan: &LoadPlan, schema: Option<&str>, file: &str) -> Result<V
         definer_clause::change(statement, &plan.definers);
     }
     Ok(all)
+}
+
+/// Whether a statement is not about a trigger, routine or event that is not selected.
+fn is_wanted(plan: &LoadPlan, file: &str, s: &Statement) -> bool {
+    let kind = match s.kind {
+        Allowed::Trigger => "trigger",
+        Allowed::Routine => "routine",
+        Allowed::Event => "event",
+        _ => return true,
+    };
+    let Some((_, name)) = s.object() else {
+        return true;
+    };
+    !plan.unwanted.contains(&(file.to_owned(), kind, name))
 }
 
 /// A definition as this server takes it, and what that changes.

@@ -36,6 +36,19 @@ impl Kinds {
 
     /// What is left out, in words.
     pub(super) fn without(&self, parts: Parts) -> Vec<String> {
+        if !parts.definitions {
+            let others = [
+                (self.views, "view"),
+                (self.triggers, "trigger"),
+                (self.routines, "routine"),
+                (self.events, "event"),
+            ];
+            let others = others.into_iter().filter(|(n, _)| *n > 0);
+            let others = others.map(|(n, word)| format!("{} (--data-only)", things(n, word)));
+            return std::iter::once("the definitions of tables (--data-only)".to_owned())
+                .chain(others)
+                .collect();
+        }
         let named = |option: &&str| {
             let (n, word, before) = match *option {
                 "--ddl-only" => (self.tables, "table", "the rows of "),

@@ -9,8 +9,10 @@ mod create_tables;
 mod definer_clause;
 mod definers;
 mod definitions;
+pub mod existing;
 mod generated;
 mod gtids;
+mod histograms;
 mod in_tablespace;
 mod left_out;
 mod load_statement;
@@ -26,6 +28,7 @@ mod statistics;
 mod tablespaces;
 mod unselected;
 
+pub use existing::{Treated, lost};
 pub use plan::{LoadPlan, Renaming, SchemaSelection, raw_bytes};
 pub use preview::{Preview, preview};
 
@@ -33,7 +36,7 @@ use crate::completion::Completion;
 use crate::earlier_accounts::EarlierAccounts;
 use crate::journal;
 use crate::managed_instance::with_managed_instance;
-use crate::options::Options;
+use crate::options::{Existing, Options};
 use crate::previous_load::{Input, PreviousLoad};
 use crate::repair::Repairable;
 use crate::sql::loaders;
@@ -45,13 +48,14 @@ use archive::open::Table;
 use base::events::Silent;
 use base::units::printable;
 use base::{Error, Kind, Result};
+use existing::ExistingObjects;
 use instance::tune;
-use precheck::ExistingObjects;
 use run::Run;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 use verify::Comparison;
+use verify::against_archive::Leeway;
 
 /// Loads an archive.
 pub fn run(run: &Run, options: &Options) -> Result<Summary> {
@@ -78,7 +82,10 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     done.has_accounts = plan.archive.users_file().is_some();
     let of = |m: &archive::Manifest| (m.position.clone(), m.source.clone());
     // The log changes objects by the names that they have on the source, and all kinds of them.
-    let continues = plan.renaming.is_none() && plan.left_out.is_empty();
+    let continues = plan.renaming.is_none()
+        && plan.left_out.is_empty()
+        && plan.unwanted.is_empty()
+        && plan.treated().left.is_empty();
     done.source = plan
         .whole_archive()
         .manifest()
@@ -106,7 +113,7 @@ pub fn check(run: &Run, options: &Options) -> Result<()> {
     let mut target = Target::open(run, options)?;
     precheck::target(&mut target, &plan)?;
     gtids::check(&mut target, &plan)?;
-    precheck::nothing_there(&mut target, &plan)
+    ExistingObjects::look(&mut target, &plan)?.refuse(options)
 }
 
 fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
@@ -144,7 +151,8 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
                 locked: journal.accounts().clone(),
                 refused: None,
             };
-            Some(journal)
+            let _ = plan.treated.set(journal.treated().clone());
+            Some(*journal)
         }
         PreviousLoad::Completed(completion) => return already_complete(target, plan, completion),
     };
@@ -157,7 +165,7 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
     }
     if !target.resuming {
         // Checking the archive may have taken minutes: look again before the first statement.
-        precheck::nothing_there(&mut target, plan)?;
+        existing::check_again(&mut target, plan)?;
     }
     let work = amounts::work(&target, plan, &methods);
     let resumed = target.resuming;
@@ -171,6 +179,9 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         Some(journal) => tablespace::clear(&mut target, plan, journal, &mut methods),
         None => Ok(()),
     };
+    if !resumed {
+        existing::clear(&mut target, plan)?;
+    }
     let outcome = cleared.and_then(|()| prepare::create(&mut target, plan, journal, &methods));
     let mut prepared = outcome.map_err(|e| input.partial_load_hint(e, &target))?;
     drop(phase);
@@ -209,6 +220,7 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         let compared = generated::compare(&mut target, plan, &all);
         compared.map_err(|e| input.partial_load_hint(e, &target))?;
     }
+    histograms::make(&mut target, plan).map_err(|e| input.partial_load_hint(e, &target))?;
     if options.analyze {
         statistics::take(&mut target, plan).map_err(|e| input.partial_load_hint(e, &target))?;
     }
@@ -255,6 +267,7 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         digests: true,
         accounts: plan.accounts_left(),
         left_out: plan.left_out.clone(),
+        existing: plan.treated().clone(),
         without_rows: !plan.parts.rows,
         not_compared: not_compared(plan),
         work: (!resumed).then_some(work),
@@ -305,7 +318,14 @@ fn compare(
     let digest = |t: &loaders::Table| *base::lock(&t.digest);
     let tables: Vec<_> = by_sql.iter().map(|(t, l)| (*t, digest(l))).collect();
     let (archive, server) = (plan.whole_archive(), &options.target);
-    verify::against_archive::loaded(target.run, archive, &tables, server, options.threads)
+    let treated = plan.treated();
+    let leeway = Leeway {
+        rows: false,
+        // A table that was there may have more of them.
+        columns: !treated.emptied.is_empty() || !treated.filled.is_empty(),
+    };
+    let threads = options.threads;
+    verify::against_archive::loaded(target.run, archive, &tables, server, threads, leeway)
         .map(|compared| Some(compared.and(imported)))
         .map_err(|e| with_adaptations(e, &target.report.notes))
 }
@@ -319,8 +339,14 @@ fn already_complete(mut t: Target<'_>, plan: &LoadPlan, completion: Completion) 
     let tables: Vec<_> = plan.tables().map(|t| (t, RowDigest::new())).collect();
     let (target, options) = (&t.options.target, t.options);
     let (archive, digests) = (&plan.archive, plan.archive.has_manifest());
-    let compared = (plan.compares_sql(options) && digests)
-        .then(|| verify::against_archive::loaded(t.run, archive, &tables, target, options.threads));
+    // What was there before that load is not known any more.
+    let leeway = Leeway {
+        rows: false,
+        columns: true,
+    };
+    let compared = (plan.compares_sql(options) && digests).then(|| {
+        verify::against_archive::loaded(t.run, archive, &tables, target, options.threads, leeway)
+    });
     let verified = match compared.transpose() {
         Ok(verified) => verified,
         Err(e) if e.kind == Kind::Differs => {
@@ -423,45 +449,60 @@ fn previous_load(t: &mut Target<'_>, input: &Input, plan: &LoadPlan) -> Result<P
         if completion.is_some_and(|c| existing.is_all_but(&c.missing)) {
             return Ok(true);
         }
-        if let Some(earlier) = Repairable::find(t, &identity) {
-            // What was missing then, and is there now, is another session's.
-            let foreign = |f: &&String| earlier.missing.iter().any(|m| same_object(m, f));
-            if let Some(foreign) = existing.found.iter().find(foreign) {
-                let more = format!(
-                    "; {foreign} was made by another session since an earlier load of the archive"
-                );
-                return Err(existing.refusal(&more).hint(
-                    "the same command could create what that load left out if nothing else were there: drop or rename that object, and load again",
-                ));
-            }
-            let changed = existing
-                .made
-                .iter()
-                .find(|(what, made)| earlier.made.get(*what).is_some_and(|m| m != *made));
-            if let Some((what, _)) = changed {
-                let more = format!(
-                    "; {what} was altered or made again since an earlier load of the archive"
-                );
-                return Err(existing.refusal(&more).hint(
-                    "what an earlier load left out is only created beside what it loaded itself: drop what is there, and load again, or create the rest yourself from the archive's .sql files",
-                ));
-            }
-            let gone = existing.missing.iter().find(|m| !earlier.left_out(m));
-            match gone {
-                None => {
-                    t.earlier = earlier.accounts;
-                    repair(t, &existing);
-                    return Ok(false);
-                }
-                Some(gone) if !existing.found.is_empty() => {
-                    return Err(existing
-                        .refusal(&format!("; and {gone}, which an earlier load of the archive made, is gone"))
-                        .hint("an earlier load ended with exceptions and could be repaired if all that it made were there: drop what is left of it, and load again"));
-                }
-                Some(_) => Repairable::forget(t, &identity),
-            }
+        match repairs(t, &existing, &identity) {
+            Ok(true) => return Ok(false),
+            // What is there is left as it is, whoever made it.
+            Err(_) if t.options.existing == Existing::Skip => {}
+            Err(e) if !t.options.existing.destroys() => return Err(e),
+            _ => {}
         }
-        existing.refuse()?;
+        existing::decide(t, plan, &existing)?;
         Ok(false)
     })
+}
+
+/// Whether an earlier load of this archive ended with exceptions, and this one creates what that one left out.
+fn repairs(t: &mut Target<'_>, existing: &ExistingObjects, identity: &str) -> Result<bool> {
+    if t.options.existing.destroys() {
+        Repairable::forget(t, identity);
+        return Ok(false);
+    }
+    let Some(earlier) = Repairable::find(t, identity) else {
+        return Ok(false);
+    };
+    // What was missing then, and is there now, is another session's.
+    let foreign = |f: &&String| earlier.missing.iter().any(|m| same_object(m, f));
+    if let Some(foreign) = existing.found.iter().find(foreign) {
+        let more =
+            format!("; {foreign} was made by another session since an earlier load of the archive");
+        return Err(existing.refusal(&more).hint(
+            "the same command could create what that load left out if nothing else were there: drop or rename that object, and load again",
+        ));
+    }
+    let changed = existing
+        .made
+        .iter()
+        .find(|(what, made)| earlier.made.get(*what).is_some_and(|m| m != *made));
+    if let Some((what, _)) = changed {
+        let more =
+            format!("; {what} was altered or made again since an earlier load of the archive");
+        return Err(existing.refusal(&more).hint(
+            "what an earlier load left out is only created beside what it loaded itself: drop what is there, and load again, or create the rest yourself from the archive's .sql files",
+        ));
+    }
+    let gone = existing.missing.iter().find(|m| !earlier.left_out(m));
+    match gone {
+        None => {
+            t.earlier = earlier.accounts;
+            repair(t, existing);
+            return Ok(true);
+        }
+        Some(gone) if !existing.found.is_empty() => {
+            return Err(existing
+                .refusal(&format!("; and {gone}, which an earlier load of the archive made, is gone"))
+                .hint("an earlier load ended with exceptions and could be repaired if all that it made were there: drop what is left of it, and load again"));
+        }
+        Some(_) => Repairable::forget(t, identity),
+    }
+    Ok(false)
 }

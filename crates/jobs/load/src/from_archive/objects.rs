@@ -31,7 +31,7 @@ pub fn create(t: &mut Target<'_>, plan: &LoadPlan, keys: &[ForeignKeys]) -> Resu
             if let Some(file) = &table.triggers {
                 let statements = statements(plan, Some(&schema.name), file)?;
                 let kinds = [Allowed::Trigger, Allowed::Database];
-                t.programs(&schema.name, &statements, &kinds, file)?;
+                t.programs(plan, &schema.name, &statements, &kinds, file)?;
             }
         }
     }
@@ -65,7 +65,8 @@ impl Target<'_> {
                     .filter(|s| !(s.kind == Allowed::Database && s.text.contains("CREATE")))
                     .collect();
                 if statements.iter().any(|s| s.kind == kind) {
-                    self.programs(&schema.name, &statements, &[kind, Allowed::Database], file)?;
+                    let kinds = [kind, Allowed::Database];
+                    self.programs(plan, &schema.name, &statements, &kinds, file)?;
                 }
             }
         }
@@ -75,6 +76,7 @@ impl Target<'_> {
     /// Runs a script with the settings that it has; of its objects, only those of these kinds.
     fn programs(
         &mut self,
+        plan: &LoadPlan,
         schema: &str,
         statements: &[Statement],
         kinds: &[Allowed],
@@ -111,6 +113,9 @@ impl Target<'_> {
                         }
                         None => format!("a statement in {file}"),
                     };
+                    if plan.treated().left.contains(&what) {
+                        continue;
+                    }
                     if let Some(why) = &s.unsure {
                         self.not_renamed(&what, why);
                         continue;
@@ -186,6 +191,7 @@ impl Target<'_> {
                 !self
                     .kept
                     .contains(&quote::qualified(&schema.name, &view.name))
+                    && !plan.leaves(&schema.name, &view.name)
             }));
         }
         let mut last = false;
@@ -196,7 +202,7 @@ impl Target<'_> {
                 for s in statements.iter_mut().filter(|s| s.kind == Allowed::View) {
                     s.text = script::or_replace(&s.text);
                 }
-                if !self.view(&schema.name, &view.name, &statements, &view.ddl, last)? {
+                if !self.view(plan, view, &statements, last)? {
                     refused.push((*schema, *view));
                 }
             }
@@ -217,12 +223,12 @@ impl Target<'_> {
     /// another name, while the placeholder still answers, and is then renamed.
     fn view(
         &mut self,
-        schema: &str,
-        name: &str,
+        plan: &LoadPlan,
+        view: &View,
         statements: &[Statement],
-        file: &str,
         last: bool,
     ) -> Result<bool> {
+        let (schema, name, file) = (&view.schema, &view.name, &view.ddl);
         self.execute(
             &format!("USE {}", quote::ident(schema)),
             "cannot use the schema",
@@ -231,7 +237,7 @@ impl Target<'_> {
         for s in statements {
             if s.kind != Allowed::View {
                 let one = std::slice::from_ref(s);
-                self.programs(schema, one, &[], file)?;
+                self.programs(plan, schema, one, &[], file)?;
                 continue;
             }
             let what = format!("view {}", quote::qualified(schema, name));

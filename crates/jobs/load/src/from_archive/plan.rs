@@ -1,5 +1,6 @@
 //! What is loaded: the part of an archive that the selection leaves.
 
+use super::existing::Treated;
 use crate::left_out::LeftOut;
 use crate::options::{Definers, Options, Parts};
 use crate::rename::Names;
@@ -28,6 +29,8 @@ pub struct LoadPlan {
     pub emptied: OnceLock<BTreeSet<String>>,
     /// What is damaged and therefore left out.
     pub damaged: Vec<LeftOut>,
+    /// Triggers, routines and events that are not selected: file, kind and name.
+    pub unwanted: BTreeSet<(String, &'static str, String)>,
     /// Files that are damaged and that nothing reads.
     pub unread: BTreeSet<String>,
     /// The accounts that are made, if they are asked for.
@@ -42,7 +45,17 @@ pub struct LoadPlan {
     pub parts: Parts,
     /// What of the archive is left out because its kind is, in words.
     pub left_out: Vec<String>,
+    /// What is done with objects that the target has: known once it was looked at.
+    pub treated: OnceLock<Treated>,
 }
+
+/// Nothing of a load is there.
+static NOTHING_THERE: Treated = Treated {
+    left: BTreeSet::new(),
+    replaced: BTreeSet::new(),
+    emptied: BTreeSet::new(),
+    filled: BTreeSet::new(),
+};
 
 /// Other names than those of the source.
 pub struct Renaming {
@@ -134,23 +147,46 @@ impl LoadPlan {
         self.parts.rows && options.verify.compares_sql()
     }
 
-    /// The views of the plan.
+    /// What is done with objects that the target has.
+    pub fn treated(&self) -> &Treated {
+        self.treated.get().unwrap_or(&NOTHING_THERE)
+    }
+
+    /// The views of the plan, without those that are left as they are on the target.
     pub fn selected_views(&self) -> impl Iterator<Item = &View> {
-        self.schemas.iter().flat_map(|p| {
+        let all = self.schemas.iter().flat_map(|p| {
             p.views
                 .iter()
                 .map(|v| &self.archive.schemas()[p.at].views[*v])
-        })
+        });
+        all.filter(|v| !self.leaves(&v.schema, &v.name))
     }
 
-    /// The tables that are loaded, without those that the target refused.
+    /// The tables that are loaded, without those that the target refused, and those that are left as they are there.
     pub fn tables(&self) -> impl Iterator<Item = &Table> {
-        let all = self.schemas.iter().flat_map(|p| {
+        let all = self.selected_tables();
+        all.filter(|t| !self.is_refused(t) && !self.leaves(&t.schema, &t.name))
+    }
+
+    /// The tables that are selected.
+    pub(super) fn selected_tables(&self) -> impl Iterator<Item = &Table> {
+        self.schemas.iter().flat_map(|p| {
             p.tables
                 .iter()
                 .map(|t| &self.archive.schemas()[p.at].tables[*t])
-        });
-        all.filter(|t| !self.is_refused(t))
+        })
+    }
+
+    /// Whether a table or view is left as it is on the target.
+    pub(super) fn leaves(&self, schema: &str, name: &str) -> bool {
+        let treated = self.treated();
+        !treated.left.is_empty() && treated.leaves(&quote::qualified(schema, name))
+    }
+
+    /// Whether a table is there, and gets its rows as it is.
+    pub fn refills(&self, table: &Table) -> bool {
+        self.treated()
+            .refills(&quote::qualified(&table.schema, &table.name))
     }
 
     /// Whether the target refused a table.
@@ -249,13 +285,15 @@ impl LoadPlan {
             p.whole && p.tables.len() == schema.tables.len() && p.views.len() == schema.views.len()
         };
         !self.left_out.is_empty()
+            || !self.unwanted.is_empty()
+            || !self.treated().left.is_empty()
             || self.schemas.len() < all.len()
             || !self.schemas.iter().all(whole)
     }
 
     /// Views that are loaded.
     pub(super) fn views(&self) -> u64 {
-        self.schemas.iter().map(|p| p.views.len() as u64).sum()
+        self.selected_views().count() as u64
     }
 }
 

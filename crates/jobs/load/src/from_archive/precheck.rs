@@ -5,7 +5,6 @@ use super::definers::{self, Programs};
 use super::plan::Growing;
 use super::{LoadPlan, Renaming, SchemaSelection};
 use crate::journal;
-use crate::options::Parts;
 use crate::{Options, Target, check_writable, refused};
 use archive::Archive;
 use archive::open::Table;
@@ -16,6 +15,7 @@ use rows::renaming;
 use rows::selection::check_matched;
 use run::Run;
 use run::failure;
+use server::filter::Program;
 use server::privileges::{LoadNeeds, Privileges};
 use server::{Identity, quote};
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,6 +47,14 @@ pub fn plan(run: &Run, options: &Options) -> Result<LoadPlan> {
         }
         filter.schema(&schema.name);
     }
+    let (unwanted, without_programs) = archive.choose_programs(|kind, schema, name| {
+        let kind = match kind {
+            "trigger" => Program::Trigger,
+            "routine" => Program::Routine,
+            _ => Program::Event,
+        };
+        filter.program(kind, schema, name)
+    });
     check_matched(filter)?;
     renaming::check(&archive, map, filter)?;
     renaming::rename(&mut archive, map, filter);
@@ -80,6 +88,9 @@ pub fn plan(run: &Run, options: &Options) -> Result<LoadPlan> {
             schemas.push(part);
         }
     }
+    if !options.parts.definitions {
+        schemas.retain(|part| !part.tables.is_empty());
+    }
     run.check()?;
     let left_out: Vec<&str> = archive
         .schemas()
@@ -99,7 +110,8 @@ pub fn plan(run: &Run, options: &Options) -> Result<LoadPlan> {
             "there is nothing to load: the selection leaves no schema of the archive",
         ));
     }
-    let unread = super::left_out::forget(options.parts, &mut archive);
+    let mut unread = super::left_out::forget(options.parts, &mut archive);
+    unread.extend(without_programs);
     let mut plan = LoadPlan {
         source: source(&archive),
         parts: options.parts,
@@ -110,7 +122,9 @@ pub fn plan(run: &Run, options: &Options) -> Result<LoadPlan> {
         archive,
         schemas,
         refused: OnceLock::new(),
+        unwanted: unwanted.into_iter().collect(),
         emptied: OnceLock::new(),
+        treated: OnceLock::new(),
         damaged,
         unread,
         growing: None,
@@ -184,65 +198,6 @@ pub fn target(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
     names(t, plan)
 }
 
-/// Which of the objects that would be created the target already has.
-#[derive(Default)]
-pub(crate) struct ExistingObjects {
-    /// Those that it has, in words.
-    pub(crate) found: Vec<String>,
-    /// Those that it does not have, in words.
-    pub(crate) missing: Vec<String>,
-    /// When each of those that it has was made or altered, as the server says it.
-    pub(crate) made: BTreeMap<String, String>,
-}
-
-impl ExistingObjects {
-    /// Looks for them.
-    pub(crate) fn look(t: &mut Target<'_>, plan: &LoadPlan) -> Result<ExistingObjects> {
-        let mut existing = ExistingObjects::default();
-        for part in &plan.schemas {
-            look_in_schema(
-                t,
-                plan.parts,
-                part,
-                &plan.archive.schemas()[part.at],
-                &mut existing,
-            )?;
-        }
-        Ok(existing)
-    }
-
-    /// Whether it has every one, by name, but for these.
-    pub(crate) fn is_all_but(&self, missing: &[String]) -> bool {
-        self.missing == missing && !self.found.is_empty()
-    }
-
-    /// Refuses a target that has any.
-    pub(crate) fn refuse(&self) -> Result<()> {
-        if self.found.is_empty() {
-            return Ok(());
-        }
-        Err(self.refusal("").hint("nothing is ever overwritten: drop them, choose others with --include-tables or --exclude-tables, or another server"))
-    }
-
-    /// The refusal as an error, with `more` at its end.
-    pub(crate) fn refusal(&self, more: &str) -> Error {
-        let shown: Vec<String> = self.found.iter().take(5).map(|f| printable(f)).collect();
-        let others = match self.found.len().saturating_sub(5) {
-            0 => String::new(),
-            n => format!(" and {n} more"),
-        };
-        refused(format!(
-            "the target already holds {}{others}{more}",
-            shown.join(", ")
-        ))
-    }
-}
-
-/// Refuses a target that already holds any of the objects.
-pub(crate) fn nothing_there(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
-    ExistingObjects::look(t, plan)?.refuse()
-}
-
 /// The error of an account that lacks something for this load; it names all of it. What keeps only some objects
 /// from being created is a warning.
 fn privileges(
@@ -271,6 +226,7 @@ fn privileges(
         events,
         definers: false,
         accounts: plan.accounts.is_some(),
+        rows_only: !plan.parts.definitions,
         skip_binlog: t.options.skip_binlog,
     };
     let given = granted.missing_to_grant(&super::accounts::grants(t, plan)?);
@@ -365,90 +321,6 @@ fn folded(kind: &str, name: &str) -> String {
     )
 }
 
-fn look_in_schema(
-    t: &mut Target<'_>,
-    parts: Parts,
-    part: &SchemaSelection,
-    schema: &archive::open::Schema,
-    existing: &mut ExistingObjects,
-) -> Result<()> {
-    let name = quote::text(&schema.name);
-    let fold = t.id.lower_case_table_names != 0;
-    // A row is a name, the word for what the target has of that name, and when it was made.
-    let mut look = |sql: String, word: &str, wanted: &[&String]| -> Result<()> {
-        let named = |n: &str| if fold { n.to_lowercase() } else { n.to_owned() };
-        let mut wanted: BTreeSet<String> = wanted.iter().map(|w| named(w)).collect();
-        let rows = t
-            .conn
-            .fetch(sql)
-            .map_err(|e| failure::wire("cannot look at the target's objects", e))?;
-        for row in rows {
-            let text = |cell: Option<&Option<Vec<u8>>>| {
-                let bytes = cell.and_then(Option::as_deref).unwrap_or_default();
-                String::from_utf8_lossy(bytes).into_owned()
-            };
-            let object = text(row.first());
-            if wanted.remove(&named(&object)) {
-                let object = quote::qualified(&schema.name, &object);
-                let words = format!("{} {object}", text(row.get(1)));
-                existing.made.insert(words.clone(), text(row.get(2)));
-                existing.found.push(words);
-            }
-        }
-        let names = wanted.iter().map(|w| quote::qualified(&schema.name, w));
-        existing
-            .missing
-            .extend(names.map(|name| format!("{word} {name}")));
-        Ok(())
-    };
-    let tables = part.tables.iter().map(|i| &schema.tables[*i].name);
-    let views = part.views.iter().map(|i| &schema.views[*i].name);
-    look(
-        format!(
-            "SELECT table_name, IF(table_type = 'VIEW', 'view', IF(table_type = 'SEQUENCE', 'sequence', 'table')), \
-             create_time FROM information_schema.tables WHERE table_schema = {name}"
-        ),
-        "table",
-        &tables.chain(views).collect::<Vec<_>>(),
-    )?;
-    let triggers = part.tables.iter().map(|i| &schema.tables[*i]);
-    let triggers = triggers.filter(|t| t.triggers.is_some());
-    look(
-        format!(
-            "SELECT trigger_name, 'trigger', created FROM information_schema.triggers WHERE trigger_schema = {name}"
-        ),
-        "trigger",
-        &triggers.flat_map(|t| &t.meta.triggers).collect::<Vec<_>>(),
-    )?;
-    if part.whole && parts.routines {
-        let meta = &schema.meta;
-        // A function and a procedure may have one name. MySQL compares the type with its case.
-        for (word, names) in [
-            ("function", &meta.functions),
-            ("procedure", &meta.procedures),
-        ] {
-            look(
-                format!(
-                    "SELECT routine_name, '{word}', last_altered FROM information_schema.routines \
-                     WHERE routine_schema = {name} AND routine_type = UPPER('{word}')"
-                ),
-                word,
-                &names.iter().flatten().collect::<Vec<_>>(),
-            )?;
-        }
-    }
-    if part.whole && parts.events {
-        look(
-            format!(
-                "SELECT event_name, 'event', last_altered FROM information_schema.events WHERE event_schema = {name}"
-            ),
-            "event",
-            &schema.meta.events.iter().flatten().collect::<Vec<_>>(),
-        )?;
-    }
-    Ok(())
-}
-
 /// The files of one table.
 pub(super) fn files_of(table: &Table) -> Vec<String> {
     let mut files = vec![table.meta_file.clone()];
@@ -528,6 +400,8 @@ pub fn files(run: &Run, plan: &LoadPlan, threads: usize) -> Result<()> {
         .tables()
         .flat_map(files_of)
         .chain(plan.selected_views().flat_map(of_views))
+        // Those of a table that is left as it is may be missing.
+        .chain(plan.selected_tables().filter_map(|t| t.triggers.clone()))
         .chain(selected.flat_map(of_schema))
         .collect();
     // What belongs to no object, and the files of those that are loaded: damage to another's files does not keep

@@ -26,7 +26,10 @@ pub fn create(
     mut journal: Option<Journal>,
     methods: &MethodPlan,
 ) -> Result<Prepared> {
-    tablespaces::create(t, plan)?;
+    let defines = plan.parts.definitions;
+    if defines {
+        tablespaces::create(t, plan)?;
+    }
     let mut foreign = Vec::new();
     let mut keys = HashMap::new();
     let mut refused = BTreeSet::new();
@@ -34,13 +37,19 @@ pub fn create(
     for part in &plan.schemas {
         let schema = &plan.archive.schemas()[part.at];
         t.run.check()?;
-        let created = database(t, plan, schema)?;
+        let created = defines && database(t, plan, schema)?;
         let journal = match &mut journal {
             Some(journal) => journal,
             // The first schema, which had to exist before it could hold the journal.
             None => {
                 let identity = journal::identity(plan)?;
-                journal.insert(Journal::begin(t, journal::home(plan), &identity)?)
+                t.report.touched = true;
+                journal.insert(Journal::begin(
+                    t,
+                    journal::home(plan),
+                    &identity,
+                    plan.treated(),
+                )?)
             }
         };
         if created {
@@ -50,12 +59,16 @@ pub fn create(
             &format!("USE {}", quote::ident(&schema.name)),
             "cannot use the schema",
         )?;
-        let tables: Vec<&Table> = part.tables.iter().map(|at| &schema.tables[*at]).collect();
+        let tables: Vec<&Table> = part
+            .tables
+            .iter()
+            .map(|at| &schema.tables[*at])
+            .filter(|t| !plan.leaves(&t.schema, &t.name) && !plan.refills(t))
+            .collect();
         let mut attempts = creators.create(t, plan, &schema.name, &tables, methods)?;
-        for (number, at) in part.tables.iter().enumerate() {
+        for (number, table) in tables.into_iter().enumerate() {
             t.run.check()?;
             let attempt = attempts.remove(&number);
-            let table = &schema.tables[*at];
             let Some(later) = create_table::table(t, plan, table, methods, attempt)? else {
                 refused.insert(quote::qualified(&table.schema, &table.name));
                 continue;
@@ -74,7 +87,9 @@ pub fn create(
             // Only the CREATE is taken from the file: its DROP would remove an existing object.
             let view = &schema.views[*at];
             // One that an earlier load has made is no placeholder, and must not become one.
-            if t.kept.contains(&quote::qualified(&schema.name, &view.name)) {
+            if t.kept.contains(&quote::qualified(&schema.name, &view.name))
+                || plan.leaves(&view.schema, &view.name)
+            {
                 continue;
             }
             for s in statements(plan, None, &view.pre)? {

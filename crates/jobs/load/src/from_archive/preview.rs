@@ -1,7 +1,8 @@
 //! What a load would do (`--dry-run`): every look that it takes before its first change, and no change.
 
 use super::definitions::{adapted, statements};
-use super::precheck::{self, ExistingObjects};
+use super::existing::{self, ExistingObjects, Treated};
+use super::precheck;
 use super::{LoadPlan, accounts, amounts, gtids, skip_damaged};
 use crate::journal;
 use crate::options::Options;
@@ -49,6 +50,8 @@ pub struct Preview {
     pub left_out: Vec<String>,
     /// Accounts that would stay in the archive.
     pub accounts_left: Vec<String>,
+    /// What the target has, and what would be done with it.
+    pub existing: Treated,
     /// What an earlier load of the archive left out, and this one would make. Everything else is there.
     pub missing: Vec<String>,
     /// What would be adapted.
@@ -108,6 +111,7 @@ pub fn preview(run: &Run, options: &Options) -> Result<Preview> {
         accounts,
         accounts_left: plan.accounts_left(),
         left_out: plan.left_out.clone(),
+        existing: plan.treated().clone(),
         missing,
         notes,
         exceptions,
@@ -165,12 +169,13 @@ fn there(t: &mut Target<'_>, plan: &LoadPlan) -> Result<Vec<String>> {
     let existing = ExistingObjects::look(t, plan)?;
     let earlier = Repairable::find(t, &identity);
     if let Some(earlier) = earlier
+        && !t.options.existing.destroys()
         && !existing.found.is_empty()
         && existing.missing.iter().all(|m| earlier.left_out(m))
     {
         return Ok(existing.missing);
     }
-    existing.refuse()?;
+    existing::decide(t, plan, &existing)?;
     Ok(Vec::new())
 }
 
@@ -214,6 +219,9 @@ fn others(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
         let schema = &plan.archive.schemas()[part.at];
         for at in &part.views {
             let view = &schema.views[*at];
+            if plan.leaves(&view.schema, &view.name) {
+                continue;
+            }
             let name = quote::qualified(&view.schema, &view.name);
             let statements = statements(plan, None, &view.ddl)?;
             uncertain(t, &statements, &format!("view {name}"));

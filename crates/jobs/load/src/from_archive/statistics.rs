@@ -54,8 +54,17 @@ pub(super) fn take(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
 
 /// Why the server cannot, if it cannot.
 fn of_table(conn: &mut Conn, name: &str) -> Result<Option<String>> {
+    refusal(
+        conn,
+        &format!("ANALYZE NO_WRITE_TO_BINLOG TABLE {name}"),
+        name,
+    )
+}
+
+/// Why the server refuses an ANALYZE, if it does.
+pub(super) fn refusal(conn: &mut Conn, statement: &str, name: &str) -> Result<Option<String>> {
     // It says what went wrong in its rows: table, operation, kind of message, message.
-    let rows = match conn.fetch(format!("ANALYZE NO_WRITE_TO_BINLOG TABLE {name}")) {
+    let rows = match conn.fetch(statement) {
         Ok(rows) => rows,
         Err(wire::Error::Server(e)) => return Ok(Some(e.to_string())),
         Err(e) => {

@@ -183,7 +183,7 @@ fn load_surveyed(
     check_writable(&mut target.conn, &target.id, options.tune.level)?;
     let journal = match previous_load(&mut target, &input, survey)? {
         PreviousLoad::None => None,
-        PreviousLoad::Interrupted(journal) => Some(journal),
+        PreviousLoad::Interrupted(journal) => Some(*journal),
         PreviousLoad::Completed(completion) => {
             return Ok(Summary {
                 already_loaded_bytes: bytes,

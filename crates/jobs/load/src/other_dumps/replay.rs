@@ -12,6 +12,7 @@ use super::files::{Content, InputFile, InputFiles};
 use super::statement_policy::resolved;
 use super::statement_policy::{self, Unsupported, why_unsupported};
 use super::survey::{self, Survey, no_schema};
+use crate::from_archive::Treated;
 use crate::journal::Journal;
 use crate::target::connections;
 use crate::{Target, refused, script};
@@ -409,7 +410,7 @@ impl Replay<'_, '_> {
             return Ok(());
         };
         if self.exists(home)? {
-            let journal = Journal::begin(self.t, home, &survey.identity)?;
+            let journal = Journal::begin(self.t, home, &survey.identity, &Treated::default())?;
             self.journal = Some(Arc::new(journal));
         }
         Ok(())

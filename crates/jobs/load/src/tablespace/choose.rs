@@ -59,6 +59,10 @@ impl MethodPlan {
             if t.options.import_mode == ImportMode::Sql || table.rows.unwrap_or(0) == 0 {
                 continue;
             }
+            if plan.refills(table) {
+                methods.use_sql(&name, "they were there, and keep their definitions");
+                continue;
+            }
             if let Some(why) = too_small(t, table) {
                 methods.use_sql(&name, why);
                 continue;

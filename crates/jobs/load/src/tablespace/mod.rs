@@ -52,7 +52,7 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 use targets::{BuiltTablespace, ImportTarget};
 use verify::Comparison;
-use verify::against_archive::{self, TableVerifier};
+use verify::against_archive::{self, Leeway, TableVerifier};
 use wire::Conn;
 use work_queue::process_all;
 
@@ -313,7 +313,7 @@ impl<'a, 't> PhysicalLoad<'a, 't> {
             catalog,
             threads: self.target.options.threads,
             single_reader: BTreeSet::new(),
-            chosen: false,
+            leeway: Leeway::default(),
         }
     }
 

@@ -129,6 +129,7 @@ pub fn load(o: &load::Options) -> Record {
         setting(&mut r, "new data directory", new.folder.display());
     }
     setting(&mut r, "kept out of the binary log", yes(o.skip_binlog));
+    setting(&mut r, "objects that are there", o.existing.name());
     setting(&mut r, "resumes an interrupted load", yes(o.resume));
     if let Some(schema) = &o.schema {
         setting(&mut r, "schema for names without one", schema);

@@ -64,7 +64,7 @@ pub fn copied_servers(d: &servers::Summary) -> Summary {
         )),
         None => {}
     }
-    s.add(not_in_archives(false));
+    s.add(not_in_archives(false, read.histograms.is_some()));
     let not_seen = Item::new("not seen").list(&read.not_seen);
     s.add(not_seen.key("not_seen", &read.not_seen));
     s.add_exceptions(&exceptions);

@@ -47,6 +47,11 @@ pub fn archive(d: &Description) -> Summary {
             .shown(&d.consistency)
             .key("consistency", &d.consistency),
     );
+    let selected = Item::new("selection").key("selection", &d.selected);
+    s.add(match d.selected.is_empty() {
+        true => selected,
+        false => selected.shown(printable(&d.selected.join(" "))),
+    });
     for item in position(d) {
         s.add(item);
     }

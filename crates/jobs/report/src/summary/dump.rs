@@ -1,8 +1,8 @@
 //! After a dump.
 
 use super::shared::{
-    duration_with_rows, exceptions_sentence, impact_on_others, not_in_archives, objects, rate,
-    rows, things, throughput,
+    duration_with_rows, exceptions_sentence, histograms, impact_on_others, not_in_archives,
+    objects, rate, rows, things, throughput,
 };
 use super::{Item, Summary};
 use crate::record::Better;
@@ -42,7 +42,11 @@ pub fn dump(d: &dump::Summary) -> Summary {
     s.add(accounts(d.accounts));
     s.add(left_out(d.without_rows, &d.not_chosen));
     s.add(rows_that_match(&d.chosen));
-    s.add(not_in_archives(d.accounts.is_some()));
+    s.add(histograms(d.histograms));
+    s.add(not_in_archives(
+        d.accounts.is_some(),
+        d.histograms.is_some(),
+    ));
     let not_seen = Item::new("not seen").list(&d.not_seen);
     s.add(not_seen.key("not_seen", &d.not_seen));
     s.add_exceptions(&d.exceptions);

@@ -36,11 +36,13 @@ pub fn load(d: &load::Summary) -> Summary {
         .flat_map(|v| v.indexes_not_compared.clone());
     s.add(indexes_not_compared(&indexes.collect::<Vec<_>>()));
     s.add(left_out(&d.left_out));
+    s.add(existing(&d.existing));
     s.add(accounts(&d.accounts));
     for item in accounts_made(d.accounts_made.as_ref()) {
         s.add(item);
     }
     s.add(statistics(d.analyzed.as_ref()));
+    s.add(histograms(d.histograms.as_ref()));
     s.add(gtids(d.gtids.as_deref()));
     add_import(&mut s, &d.import);
     s.add(data_directory(d.managed.as_ref()));
@@ -64,7 +66,7 @@ pub fn load(d: &load::Summary) -> Summary {
     s.add_dumped_with(&d.dumped_with);
     // A script of another tool may have them.
     if d.digests {
-        s.add(not_in_archives(d.has_accounts));
+        s.add(not_in_archives(d.has_accounts, true));
     }
     s.add_exceptions(&d.exceptions);
     s
@@ -131,6 +133,48 @@ pub(super) fn left_out(what: &[String]) -> Item {
         true => item,
         false => item.line(what.join(", ")),
     }
+}
+
+/// The histograms that the source had.
+fn histograms(made: Option<&load::HistogramsMade>) -> Item {
+    let item = Item::new("histograms").key(
+        "histograms",
+        made.map(|m| json!({"as_they_were": m.as_they_were, "anew": m.anew})),
+    );
+    let Some(made) = made else {
+        return item;
+    };
+    let all = [
+        (made.as_they_were, "as on the source"),
+        (made.anew, "taken anew, from the loaded rows"),
+    ];
+    let there = all.into_iter().filter(|(n, _)| *n > 0);
+    there.fold(item, |item, (n, how)| {
+        item.line(format!("of {}: {how}", things(n, "column")))
+    })
+}
+
+/// What the target had before, and what is done with it.
+pub(super) fn existing(treated: &load::Treated) -> Item {
+    let all = [
+        ("left as they are", &treated.left),
+        ("replaced", &treated.replaced),
+        ("emptied and filled", &treated.emptied),
+        ("filled", &treated.filled),
+    ];
+    let item = Item::new("there already").key(
+        "existing",
+        json!({
+            "left": treated.left, "replaced": treated.replaced,
+            "emptied": treated.emptied, "filled": treated.filled,
+        }),
+    );
+    let there = all.into_iter().filter(|(_, objects)| !objects.is_empty());
+    there.fold(item, |item, (what, objects)| {
+        let names: Vec<String> = objects.iter().cloned().collect();
+        let n = things(names.len() as u64, "object");
+        item.line(format!("{what}: {n} ({})", some(&names)))
+    })
 }
 
 /// Whether the target has the archive's rows.

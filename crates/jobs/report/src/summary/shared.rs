@@ -240,18 +240,31 @@ fn impact_json(r: &throttle::Report) -> Value {
 /// What a server has and an archive does not always have.
 const ACCOUNTS: &str = "accounts, roles and their grants";
 
-/// What a server has and an archive does not.
-const HISTOGRAMS: &str = "histograms of columns (ANALYZE TABLE … UPDATE HISTOGRAM; on MariaDB, ANALYZE TABLE … PERSISTENT)";
+/// What a server has, and may show to other accounts alone.
+const HISTOGRAMS: &str = "histograms of columns, which the account may not read";
 
-/// Says what is not in an archive, so that nobody counts on it; `accounts`: it has them.
-pub(super) fn not_in_archives(accounts: bool) -> Item {
-    let what: &[&str] = match accounts {
-        true => &[HISTOGRAMS],
-        false => &[ACCOUNTS, HISTOGRAMS],
-    };
-    Item::new("not included")
-        .line(what.join("; "))
-        .key("not_included", what)
+/// Says what is not in an archive, so that nobody counts on it.
+pub(super) fn not_in_archives(accounts: bool, histograms: bool) -> Item {
+    let all = [(accounts, ACCOUNTS), (histograms, HISTOGRAMS)];
+    let what: Vec<&str> = all
+        .iter()
+        .filter(|(there, _)| !there)
+        .map(|(_, w)| *w)
+        .collect();
+    let item = Item::new("not included").key("not_included", &what);
+    match what.is_empty() {
+        true => item,
+        false => item.line(what.join("; ")),
+    }
+}
+
+/// Columns with histograms, where there are any.
+pub(super) fn histograms(columns: Option<u64>) -> Item {
+    let item = Item::new("histograms").key("histograms", columns);
+    match columns {
+        Some(n) if n > 0 => item.line(format!("of {}", things(n, "column"))),
+        _ => item,
+    }
 }
 
 /// The first of a list, and how many more there are.

@@ -4,6 +4,7 @@
 mod reading;
 mod tables;
 
+pub use reading::Leeway;
 pub use tables::{TableVerifier, single_reader_tables};
 
 use super::Comparison;
@@ -62,8 +63,12 @@ pub fn against(
         .collect();
     // A condition has the names of the source. Under others there is a copy, which has no rows besides.
     let chosen = names.is_empty();
+    let leeway = Leeway {
+        rows: chosen,
+        columns: false,
+    };
     let (mut compared, mut differences) =
-        compare_tables(run, &archive, &wanted, server, threads, chosen)?;
+        compare_tables(run, &archive, &wanted, server, threads, leeway)?;
     let equal = wanted.iter().enumerate();
     let equal = equal.filter(|(n, _)| !differences.iter().any(|(number, _)| number == n));
     let equal: Vec<&TableRecord> = equal.map(|(_, (record, _))| *record).collect();
@@ -162,6 +167,7 @@ pub fn loaded(
     tables: &[(&Table, RowDigest)],
     server: &wire::Options,
     threads: usize,
+    leeway: Leeway,
 ) -> Result<Comparison> {
     if let Some(manifest) = archive.manifest() {
         let wanted: Vec<_> = tables
@@ -169,7 +175,7 @@ pub fn loaded(
             .filter_map(|(t, _)| manifest.table(&t.schema, &t.name).map(|r| (r, None)))
             .collect();
         return all_equal(compare_tables(
-            run, archive, &wanted, server, threads, false,
+            run, archive, &wanted, server, threads, leeway,
         )?);
     }
     let records: Vec<(TableRecord, RowDigest)> = tables
@@ -194,7 +200,7 @@ pub fn loaded(
         .collect();
     let wanted: Vec<_> = records.iter().map(|(r, d)| (r, Some(*d))).collect();
     all_equal(compare_tables(
-        run, archive, &wanted, server, threads, false,
+        run, archive, &wanted, server, threads, leeway,
     )?)
 }
 
@@ -214,7 +220,7 @@ fn compare_tables(
     tables: &[(&TableRecord, Option<RowDigest>)],
     server: &wire::Options,
     threads: usize,
-    chosen: bool,
+    leeway: Leeway,
 ) -> Result<(Comparison, Differences)> {
     let schemas = tables.iter().map(|(t, _)| t.schema.as_str());
     let (id, catalog) = catalog(run, server, schemas)?;
@@ -237,7 +243,7 @@ fn compare_tables(
         catalog: &catalog,
         threads,
         single_reader: BTreeSet::new(),
-        chosen,
+        leeway,
     };
     verifier.compare(tables, threads, &phase.counters)
 }

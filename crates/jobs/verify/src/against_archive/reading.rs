@@ -21,6 +21,15 @@ pub(super) struct Reading {
     pub(super) tables: u64,
 }
 
+/// What may be on the server besides.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Leeway {
+    /// Rows that the condition of a dump did not choose. They are not compared.
+    pub rows: bool,
+    /// Columns that the archive does not have: the table was there before its rows were loaded.
+    pub columns: bool,
+}
+
 /// A table's place among those to compare, and how it differs.
 pub(super) type Differences = Vec<(usize, String)>;
 
@@ -30,13 +39,12 @@ pub(super) fn bytes(record: &TableRecord) -> u64 {
 }
 
 impl Reading {
-    /// How each table is read, and what can be said without reading it. `chosen`: of a table whose rows were chosen by a
-    /// condition, those alone.
+    /// How each table is read, and what can be said without reading it.
     pub(super) fn of(
         archive: &Archive,
         (id, catalog): (&Identity, &Catalog),
         tables: &[(&TableRecord, Option<RowDigest>)],
-        chosen: bool,
+        leeway: Leeway,
     ) -> (Reading, Differences) {
         let from = archive.manifest().map(|m| m.source.flavour.as_str());
         // Another flavour may put rows into other partitions, even if the names are the same.
@@ -48,7 +56,11 @@ impl Reading {
                 differences.push((number, format!("{qualified}: not on the server")));
                 continue;
             };
-            let mut plan = match TablePlan::of_names(table, &record.columns) {
+            let plan = match leeway.columns {
+                true => TablePlan::of_some_names(table, &record.columns),
+                false => TablePlan::of_names(table, &record.columns),
+            };
+            let mut plan = match plan {
                 Ok(plan) => plan,
                 Err(why) => {
                     let what = format!("{qualified}: on the server it {}", printable(&why));
@@ -56,7 +68,7 @@ impl Reading {
                     continue;
                 }
             };
-            plan.condition = record.condition.clone().filter(|_| chosen);
+            plan.condition = record.condition.clone().filter(|_| leeway.rows);
             let parts = if let Some(digest) = taken {
                 // Rows were written by another tool: read them as it did.
                 let charset = record.row_expressions.as_ref().and_then(|v| v.first());

@@ -1,6 +1,6 @@
 //! Compares tables of an archive with those of a server: all of a table, or a sample of it.
 
-use super::reading::{Differences, Reading, bytes};
+use super::reading::{Differences, Leeway, Reading, bytes};
 use crate::Comparison;
 use crate::compare::{Expected, Outcome, Pair, Piece, compare, reader};
 use crate::generated;
@@ -31,8 +31,8 @@ pub struct TableVerifier<'a> {
     pub threads: usize,
     /// Tables that one connection reads, by schema and name.
     pub single_reader: BTreeSet<(String, String)>,
-    /// Whether the server may have rows that the dump did not choose, which are not compared.
-    pub chosen: bool,
+    /// What may be on the server besides.
+    pub leeway: Leeway,
 }
 
 /// Of tables that are compared at the same time, those that one connection reads whole, without ranges.
@@ -62,7 +62,7 @@ pub fn single_reader_tables<'t>(
 
 impl TableVerifier<'_> {
     fn reading(&self, tables: &[(&TableRecord, Option<RowDigest>)]) -> (Reading, Differences) {
-        Reading::of(self.archive, (self.id, self.catalog), tables, self.chosen)
+        Reading::of(self.archive, (self.id, self.catalog), tables, self.leeway)
     }
 
     fn record(&self, table: &Table) -> Option<&TableRecord> {

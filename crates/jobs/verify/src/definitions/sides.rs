@@ -124,6 +124,7 @@ pub fn within(catalog: Catalog, ours: &Side, id: &Identity) -> Catalog {
     };
     Catalog {
         schemas: catalog.schemas.into_iter().map(schema).collect(),
+        histograms_seen: catalog.histograms_seen,
     }
 }
 

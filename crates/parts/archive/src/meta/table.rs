@@ -107,7 +107,15 @@ pub struct Histogram {
     /// Its column.
     pub column: String,
     /// Number of buckets asked for.
+    #[serde(default)]
     pub buckets: u64,
+    /// All of it, as MySQL prints it. MySQL Shell passes over the key.
+    #[serde(
+        default,
+        rename = "penstockData",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub data: Option<serde_json::Value>,
 }
 
 /// A primary key: a list since 2.0.0, one name before.

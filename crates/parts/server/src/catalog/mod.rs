@@ -7,11 +7,13 @@
 //! [`crate::ddl`], not here.
 
 mod columns;
+mod histograms;
 mod keys;
 mod members;
 mod read;
 
 pub use columns::Column;
+pub use histograms::Histogram;
 pub use keys::{Key, KeyPart, chunk_key};
 
 /// All schemas that a filter lets through.
@@ -19,6 +21,8 @@ pub use keys::{Key, KeyPart, chunk_key};
 pub struct Catalog {
     /// In the order of their names.
     pub schemas: Vec<Schema>,
+    /// Whether the histograms of the tables are known: they were asked for, and the account may read them.
+    pub histograms_seen: bool,
 }
 
 /// A schema (database) and what is in it; every list is in the order of names.
@@ -91,6 +95,8 @@ pub struct Table {
     pub keys: Vec<Key>,
     /// The partitions, or the subpartitions where there are any, in order.
     pub partitions: Vec<Partition>,
+    /// Its histograms, where they were asked for.
+    pub histograms: Vec<Histogram>,
     /// Names of the triggers in the order in which they fire and must be created.
     pub triggers: Vec<String>,
     /// Why the server cannot read the table, in its own words.

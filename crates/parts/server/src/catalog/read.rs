@@ -8,6 +8,7 @@
 
 use super::{Catalog, Schema, Table, TableKind, View};
 use crate::ask::{Answer, Record, ask, run};
+use crate::filter::Program;
 use crate::{Filter, Identity, Result, ddl, quote};
 use std::collections::HashMap;
 use wire::Conn;
@@ -43,10 +44,29 @@ impl Catalog {
             Part::new(part).read(conn, identity, filter, &engines)?;
         }
         for schema in &mut schemas {
+            choose_programs(schema, filter);
             schema.create_sql = ddl::read(conn, ddl::Object::Database, &schema.name, "")?.sql;
         }
-        Ok(Catalog { schemas })
+        Ok(Catalog {
+            schemas,
+            histograms_seen: false,
+        })
     }
+}
+
+/// Leaves out the triggers, routines and events that the filter does not take.
+fn choose_programs(schema: &mut Schema, filter: &Filter) {
+    let of = &schema.name;
+    for table in &mut schema.tables {
+        let wanted = |name: &String| filter.program(Program::Trigger, of, name);
+        table.triggers.retain(wanted);
+    }
+    schema
+        .routines
+        .retain(|r| filter.program(Program::Routine, of, &r.name));
+    schema
+        .events
+        .retain(|name| filter.program(Program::Event, of, name));
 }
 
 fn read_schemas(conn: &mut Conn, filter: &Filter) -> Result<Vec<Schema>> {

@@ -80,6 +80,8 @@ pub struct LoadNeeds {
     pub definers: bool,
     /// Whether accounts are made.
     pub accounts: bool,
+    /// Whether nothing is created but the load's journal.
+    pub rows_only: bool,
     /// Whether the load is kept out of the binary log.
     pub skip_binlog: bool,
 }
@@ -252,16 +254,11 @@ fn load(identity: &Identity, needs: &LoadNeeds) -> Needs {
     }
     for place in places {
         // SELECT for checking, DELETE for REPLACE and for a chunk done again, DROP for placeholders of views.
-        let mut all = vec![
-            "CREATE",
-            "DROP",
-            "ALTER",
-            "INDEX",
-            "REFERENCES",
-            "SELECT",
-            "INSERT",
-            "DELETE",
-        ];
+        let mut all = vec!["CREATE", "DROP"];
+        if !needs.rows_only {
+            all.extend(["ALTER", "INDEX", "REFERENCES"]);
+        }
+        all.extend(["SELECT", "INSERT", "DELETE"]);
         if needs.views {
             all.extend(["CREATE VIEW", "SHOW VIEW"]);
         }

@@ -70,5 +70,11 @@ const SELECTION: &[Considered] = &[
     ("include-schemas", "--include-schemas a", servers),
     ("exclude-schemas", "--exclude-schemas a", servers),
     ("include-tables", "--include-tables a.b", servers),
+    ("include-triggers", "--include-triggers a.b", servers),
+    ("exclude-triggers", "--exclude-triggers a.b", servers),
+    ("include-routines", "--include-routines a.b", servers),
+    ("exclude-routines", "--exclude-routines a.b", servers),
+    ("include-events", "--include-events a.b", servers),
+    ("exclude-events", "--exclude-events a.b", servers),
     ("exclude-tables", "--exclude-tables a.b", servers),
 ];

@@ -34,6 +34,7 @@ pub const VERBS: &[Verb] = &[
             FILES,
             DUMPING,
             SELECTION,
+            PROGRAMS,
             CONNECTION,
         ],
     },
@@ -57,6 +58,7 @@ pub const VERBS: &[Verb] = &[
             SNAPSHOT,
             DUMPING,
             SELECTION,
+            PROGRAMS,
             CONNECTION,
         ],
     },
@@ -150,4 +152,14 @@ pub const SELECTION: &[Considered] = &[
     ("exclude-schemas", "--exclude-schemas a", rows),
     ("include-tables", "--include-tables a.b", rows),
     ("exclude-tables", "--exclude-tables a.b", rows),
+];
+
+/// Which triggers, routines and events.
+const PROGRAMS: &[Considered] = &[
+    ("include-triggers", "--include-triggers a.b", rows),
+    ("exclude-triggers", "--exclude-triggers a.b", rows),
+    ("include-routines", "--include-routines a.b", rows),
+    ("exclude-routines", "--exclude-routines a.b", rows),
+    ("include-events", "--include-events a.b", rows),
+    ("exclude-events", "--exclude-events a.b", rows),
 ];

@@ -22,6 +22,7 @@ pub const VERBS: &[Verb] = &[
             "load {archive} -S /s --import-mode sql --no-defaults",
             "load {archive} -S /s --import-mode tablespace --no-defaults",
             "load {archive} -S /s --import-mode offline --server-command x --no-defaults",
+            "load {archive} -S /s --existing replace --no-defaults",
             "load {archive} -S /s --tune max --no-defaults",
             "load {archive} -S /s --tune max --server-command x --server-config /c --no-defaults",
             "load {script} -S /s --tune max --server-command x --server-config /c --no-defaults",
@@ -97,6 +98,11 @@ const LOADING: &[Considered] = &[
     ("resume", "--resume", |c| {
         !c.has_any(&["-:archive", "-:script"]) && of_rows(c) && !to_a_moment(c)
     }),
+    ("existing", "--existing skip", |c| {
+        of_parts(c) && !c.has("--datadir")
+    }),
+    // It goes with --existing, and not with --dry-run.
+    ("yes", "--yes", |c| c.has_any(&["replace", "truncate"])),
     ("verify", "--verify none", of_rows),
     ("allow-same-server", "--allow-same-server", |c| {
         with_manifest(c) && !c.has("--datadir")
@@ -105,7 +111,10 @@ const LOADING: &[Considered] = &[
     ("strip-tablespaces", "--strip-tablespaces", of_archives),
     ("definer", "--definer strip", of_parts),
     ("ddl-only", "--ddl-only", |c| {
-        of_parts(c) && !c.has_any(&["sql", "tablespace", "offline"])
+        of_parts(c) && !c.has_any(&["sql", "tablespace", "offline", "replace"])
+    }),
+    ("data-only", "--data-only", |c| {
+        of_parts(c) && !c.has_any(&["tablespace", "offline", "replace", "--datadir"])
     }),
     ("no-views", "--no-views", of_parts),
     ("no-triggers", "--no-triggers", of_parts),
@@ -147,6 +156,12 @@ const LOADING: &[Considered] = &[
     ("include-schemas", "--include-schemas a", of_parts),
     ("exclude-schemas", "--exclude-schemas a", of_parts),
     ("include-tables", "--include-tables a.b", of_parts),
+    ("include-triggers", "--include-triggers a.b", of_parts),
+    ("exclude-triggers", "--exclude-triggers a.b", of_parts),
+    ("include-routines", "--include-routines a.b", of_parts),
+    ("exclude-routines", "--exclude-routines a.b", of_parts),
+    ("include-events", "--include-events a.b", of_parts),
+    ("exclude-events", "--exclude-events a.b", of_parts),
     ("exclude-tables", "--exclude-tables a.b", of_parts),
     ("max-rate", "--max-rate 20M", always),
     ("identity", "--identity {key}", encrypted),

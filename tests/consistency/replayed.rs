@@ -1,0 +1,174 @@
+//! A dump that was taken while other sessions write and change definitions is of exactly the moment that it records: the servers'
+//! own programs apply the binary log from there on to the copy, and then it is equal to the source. Where a change of a
+//! definition gets in the way, the dump says so, and names the table.
+
+use super::{bank, transfers};
+use crate::kit::waiting::until;
+use crate::kit::{Pair, Tool, both, few};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+use testkit::Install;
+
+/// Dumps that are taken in a thorough run, each with another pause between changes of definitions, in milliseconds.
+const PAUSES: [u64; 12] = [10, 20, 30, 50, 70, 90, 120, 150, 200, 250, 300, 400];
+
+/// Attempts of each dump until one is not in the way of a change.
+const ATTEMPTS: u32 = 12;
+
+const MOVES: &str = "CREATE DATABASE moves; USE moves; CREATE TABLE q (id INT PRIMARY KEY, v VARCHAR(40)); \
+    INSERT INTO q SELECT n, CONCAT('v', n) FROM Q WHERE n < 3000; \
+    CREATE TABLE t0 LIKE q; INSERT INTO t0 SELECT * FROM q; CREATE TABLE t1 LIKE q; INSERT INTO t1 SELECT * FROM q; \
+    CREATE TABLE t2 LIKE q; INSERT INTO t2 SELECT * FROM q; CREATE TABLE t3 LIKE q; INSERT INTO t3 SELECT * FROM q;";
+
+/// Changes definitions until `stop`; every round leaves one table more, under its second name.
+fn changes(pair: &Pair, pause: Duration, stop: &AtomicBool, done: &AtomicU64) {
+    let mut conn = pair.source().conn().expect("a connection");
+    for n in 1u32.. {
+        let t = n % 4;
+        let id = 100_000 + n;
+        for sql in [
+            format!("ALTER TABLE moves.t{t} ADD COLUMN c{n} INT NOT NULL DEFAULT {n}"),
+            format!("INSERT INTO moves.t{t} (id, v) VALUES ({id}, 'new')"),
+            format!("CREATE TABLE moves.n{n} (id INT PRIMARY KEY, v INT)"),
+            format!("INSERT INTO moves.n{n} VALUES (1, {n}), (2, {n})"),
+            format!("RENAME TABLE moves.n{n} TO moves.r{n}"),
+            format!("ALTER TABLE moves.t{t} DROP COLUMN c{n}, ADD KEY k{n} (v)"),
+            format!("ALTER TABLE moves.t{t} DROP KEY k{n}"),
+            format!("CREATE OR REPLACE VIEW moves.w AS SELECT {n} AS n"),
+            format!("TRUNCATE TABLE moves.t{}", (n + 2) % 4),
+            format!(
+                "INSERT INTO moves.t{} SELECT * FROM moves.q WHERE id % 7 = {}",
+                (n + 2) % 4,
+                n % 7
+            ),
+            format!("DROP TABLE IF EXISTS moves.r{}", n.saturating_sub(3)),
+        ] {
+            if stop.load(Ordering::SeqCst) {
+                return;
+            }
+            conn.execute(&sql).unwrap_or_else(|e| panic!("{sql}: {e}"));
+            done.fetch_add(1, Ordering::SeqCst);
+            std::thread::sleep(pause);
+        }
+    }
+}
+
+both!(a_dump_among_changes_is_of_the_moment_that_it_records);
+fn a_dump_among_changes_is_of_the_moment_that_it_records(pair: &Pair) {
+    let ways: &[&[&str]] = match pair.is_mysql() {
+        true => &[&[], &["--no-backup-lock"]],
+        false => &[&[]],
+    };
+    let cases: Vec<(u64, &[&str])> = PAUSES
+        .iter()
+        .flat_map(|pause| ways.iter().map(|way| (*pause, *way)))
+        .collect();
+    for (pause, way) in few(pair.kind, 2, &cases) {
+        let reset = "DROP DATABASE IF EXISTS bank; DROP DATABASE IF EXISTS moves;";
+        pair.fill(reset);
+        bank(pair);
+        pair.fill(&MOVES.replace(" Q ", &format!(" {} ", crate::kit::COUNT)));
+        let pause = Duration::from_millis(pause);
+        let summary = among_changes(pair, pause, way);
+        pair.target()
+            .script(reset.as_bytes())
+            .expect("an empty target");
+        pair.load("among", &[]).ok();
+        let file = summary["binlog_file"].as_str().expect("a file");
+        let at = summary["binlog_position"].as_u64().expect("a position");
+        apply(pair, file, at);
+        pair.same_checksums();
+        for schema in ["bank", "moves"] {
+            pair.same_definitions(schema);
+        }
+    }
+}
+
+/// Takes dumps while there are transfers and changes, until one was not in the way of a change; gives its summary. Writers go on for a
+/// while behind it.
+fn among_changes(pair: &Pair, pause: Duration, way: &[&str]) -> serde_json::Value {
+    let (stop, done, changed) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        let (stop, done, changed) = (&stop, &done, &changed);
+        scope.spawn(move || transfers(pair, 1, Duration::from_millis(1), stop, done));
+        scope.spawn(move || changes(pair, pause, stop, changed));
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            until("changes", || {
+                done.load(Ordering::SeqCst) >= 20 && changed.load(Ordering::SeqCst) >= 3
+            });
+            let summary = dumped(pair, way);
+            let then = (done.load(Ordering::SeqCst), changed.load(Ordering::SeqCst));
+            until("changes after the dump", || {
+                done.load(Ordering::SeqCst) > then.0 + 20
+                    && changed.load(Ordering::SeqCst) > then.1 + 2
+            });
+            summary
+        }));
+        stop.store(true, Ordering::SeqCst);
+        outcome.unwrap_or_else(|e| std::panic::resume_unwind(e))
+    })
+}
+
+fn dumped(pair: &Pair, way: &[&str]) -> serde_json::Value {
+    for attempt in 1..=ATTEMPTS {
+        let _ = std::fs::remove_dir_all(pair.path("among"));
+        let tool = Tool::new([
+            "dump",
+            "--no-defaults",
+            "--json",
+            "--chunk-size",
+            "64k",
+            "-S",
+        ]);
+        let done = tool
+            .arg(pair.source().socket())
+            .args(["-u", "root", "--to"])
+            .arg(pair.path("among"))
+            .args(way.iter().copied())
+            .run();
+        if done.code == 0 {
+            return done.summary();
+        }
+        // Whatever it could not dump as it was, it names.
+        assert!([1, 3].contains(&done.code), "{done:?}");
+        let said = done.out.clone() + &done.err;
+        assert!(said.contains("`moves`."), "attempt {attempt}: {done:?}");
+    }
+    panic!("no dump in {ATTEMPTS} attempts");
+}
+
+/// Applies the source's binary log from this place on to the target, by the servers' own programs.
+fn apply(pair: &Pair, file: &str, at: u64) {
+    let install = Install::find(pair.kind).expect("a server");
+    let mut log = install.command("binlog").expect("a program");
+    log.args([
+        "--no-defaults",
+        "--read-from-remote-server",
+        "--user=root",
+        "--to-last-log",
+    ])
+    .arg(format!("--socket={}", pair.source().socket().display()))
+    .arg(format!("--start-position={at}"));
+    if pair.is_mysql() {
+        // The target has GTIDs of its own.
+        log.arg("--skip-gtids");
+    }
+    let mut log = log
+        .arg(file)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program of the log");
+    let mut client = install.command("client").expect("a client");
+    let client = client
+        .args(["--no-defaults", "--user=root", "--binary-mode"])
+        .arg(format!("--socket={}", pair.target().socket().display()))
+        .stdin(log.stdout.take().expect("a pipe"))
+        .output()
+        .expect("the client");
+    let log = log.wait_with_output().expect("an end");
+    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(log.status.success(), "{}", said(&log.stderr));
+    assert!(client.status.success(), "{}", said(&client.stderr));
+}
