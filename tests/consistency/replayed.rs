@@ -13,8 +13,9 @@ use testkit::Install;
 /// Dumps that are taken in a thorough run, each with another pause between changes of definitions, in milliseconds.
 const PAUSES: [u64; 12] = [10, 20, 30, 50, 70, 90, 120, 150, 200, 250, 300, 400];
 
-/// Attempts of each dump until one is not in the way of a change.
+/// Attempts of each dump until no change is in its way; after each, the pause between changes is longer by this.
 const ATTEMPTS: u32 = 12;
+const LONGER: u64 = 100;
 
 const MOVES: &str = "CREATE DATABASE moves; USE moves; CREATE TABLE q (id INT PRIMARY KEY, v VARCHAR(40)); \
     INSERT INTO q SELECT n, CONCAT('v', n) FROM Q WHERE n < 3000; \
@@ -22,7 +23,7 @@ const MOVES: &str = "CREATE DATABASE moves; USE moves; CREATE TABLE q (id INT PR
     CREATE TABLE t2 LIKE q; INSERT INTO t2 SELECT * FROM q; CREATE TABLE t3 LIKE q; INSERT INTO t3 SELECT * FROM q;";
 
 /// Changes definitions until `stop`; every round leaves one table more, under its second name.
-fn changes(pair: &Pair, pause: Duration, stop: &AtomicBool, done: &AtomicU64) {
+fn changes(pair: &Pair, pause: &AtomicU64, stop: &AtomicBool, done: &AtomicU64) {
     let mut conn = pair.source().conn().expect("a connection");
     for n in 1u32.. {
         let t = n % 4;
@@ -49,7 +50,7 @@ fn changes(pair: &Pair, pause: Duration, stop: &AtomicBool, done: &AtomicU64) {
             }
             conn.execute(&sql).unwrap_or_else(|e| panic!("{sql}: {e}"));
             done.fetch_add(1, Ordering::SeqCst);
-            std::thread::sleep(pause);
+            std::thread::sleep(Duration::from_millis(pause.load(Ordering::SeqCst)));
         }
     }
 }
@@ -69,7 +70,6 @@ fn a_dump_among_changes_is_of_the_moment_that_it_records(pair: &Pair) {
         pair.fill(reset);
         bank(pair);
         pair.fill(&MOVES.replace(" Q ", &format!(" {} ", crate::kit::COUNT)));
-        let pause = Duration::from_millis(pause);
         let summary = among_changes(pair, pause, way);
         pair.target()
             .script(reset.as_bytes())
@@ -87,8 +87,9 @@ fn a_dump_among_changes_is_of_the_moment_that_it_records(pair: &Pair) {
 
 /// Takes dumps while there are transfers and changes, until one was not in the way of a change; gives its summary. Writers go on for a
 /// while behind it.
-fn among_changes(pair: &Pair, pause: Duration, way: &[&str]) -> serde_json::Value {
+fn among_changes(pair: &Pair, pause: u64, way: &[&str]) -> serde_json::Value {
     let (stop, done, changed) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
+    let pause = &AtomicU64::new(pause);
     std::thread::scope(|scope| {
         let (stop, done, changed) = (&stop, &done, &changed);
         scope.spawn(move || transfers(pair, 1, Duration::from_millis(1), stop, done));
@@ -97,7 +98,7 @@ fn among_changes(pair: &Pair, pause: Duration, way: &[&str]) -> serde_json::Valu
             until("changes", || {
                 done.load(Ordering::SeqCst) >= 20 && changed.load(Ordering::SeqCst) >= 3
             });
-            let summary = dumped(pair, way);
+            let summary = dumped(pair, way, pause);
             let then = (done.load(Ordering::SeqCst), changed.load(Ordering::SeqCst));
             until("changes after the dump", || {
                 done.load(Ordering::SeqCst) > then.0 + 20
@@ -110,7 +111,7 @@ fn among_changes(pair: &Pair, pause: Duration, way: &[&str]) -> serde_json::Valu
     })
 }
 
-fn dumped(pair: &Pair, way: &[&str]) -> serde_json::Value {
+fn dumped(pair: &Pair, way: &[&str], pause: &AtomicU64) -> serde_json::Value {
     for attempt in 1..=ATTEMPTS {
         let _ = std::fs::remove_dir_all(pair.path("among"));
         let tool = Tool::new([
@@ -134,6 +135,7 @@ fn dumped(pair: &Pair, way: &[&str]) -> serde_json::Value {
         assert!([1, 3].contains(&done.code), "{done:?}");
         let said = done.out.clone() + &done.err;
         assert!(said.contains("`moves`."), "attempt {attempt}: {done:?}");
+        pause.fetch_add(LONGER, Ordering::SeqCst);
     }
     panic!("no dump in {ATTEMPTS} attempts");
 }
