@@ -5,6 +5,7 @@
 use super::{bank, transfers};
 use crate::kit::waiting::until;
 use crate::kit::{Pair, Tool, both, few};
+use rustix::process::Signal;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -173,4 +174,54 @@ fn apply(pair: &Pair, file: &str, at: u64) {
     let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(log.status.success(), "{}", said(&log.stderr));
     assert!(client.status.success(), "{}", said(&client.stderr));
+}
+
+/// A dump that stops at a step, and goes on when this was done on the source.
+fn interrupted(pair: &Pair, name: &str, step: &str, meanwhile: &str) -> crate::kit::Done {
+    let more: &[&str] = match pair.is_mysql() {
+        true => &["--no-backup-lock"],
+        false => &[],
+    };
+    let run = pair
+        .dumping(name, more)
+        .env("PENSTOCK_STOP_AT", step)
+        .start();
+    run.until_stopped();
+    pair.fill(meanwhile);
+    run.signal(Signal::CONT);
+    run.wait()
+}
+
+both!(a_change_before_the_snapshot_is_in_the_archive);
+fn a_change_before_the_snapshot_is_in_the_archive(pair: &Pair) {
+    pair.fill("CREATE DATABASE moves; CREATE TABLE moves.t (id INT PRIMARY KEY); INSERT INTO moves.t VALUES (1), (2)");
+    // The table was looked at, and has a column more when its rows are read.
+    let change = "ALTER TABLE moves.t ADD COLUMN v INT NOT NULL DEFAULT 3; UPDATE moves.t SET v = 7 WHERE id = 2; \
+        CREATE TABLE moves.u (id INT PRIMARY KEY); INSERT INTO moves.u VALUES (5)";
+    interrupted(pair, "a", "the catalog is read#1", change).ok();
+    pair.load("a", &[]).ok();
+    pair.same_checksums();
+    pair.same_definitions("moves");
+}
+
+both!(what_is_made_while_the_snapshot_is_taken_is_named);
+fn what_is_made_while_the_snapshot_is_taken_is_named(pair: &Pair) {
+    pair.fill("CREATE DATABASE moves; CREATE TABLE moves.t (id INT PRIMARY KEY); CREATE VIEW moves.gone AS SELECT 1 AS x");
+    let change = "CREATE TABLE moves.u (id INT PRIMARY KEY); CREATE VIEW moves.w AS SELECT 1 AS x; DROP VIEW moves.gone; \
+        CREATE PROCEDURE moves.p() SELECT 1; CREATE DATABASE moved";
+    interrupted(pair, "a", "the snapshot is taken#1", change)
+        .code(3)
+        .says(&[
+            "table `moves`.`u` was created while the snapshot was taken",
+            "view `moves`.`w` was created",
+            "routine `moves`.`p` was created",
+            "schema `moved` was created",
+            "view `moves`.`gone` was dropped",
+        ]);
+    pair.load("a", &[]).ok();
+    let change = "ALTER TABLE moves.t ADD COLUMN v INT";
+    interrupted(pair, "b", "the snapshot is taken#1", change)
+        .code(1)
+        .says(&["`moves`.`t`", "run the dump again"]);
+    assert!(!pair.path("b").exists());
 }

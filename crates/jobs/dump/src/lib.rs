@@ -89,19 +89,12 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         not_seen,
         accounts: with_accounts,
     } = look_at(run, options)?;
+    failpoint::reached("the catalog is read");
     for _ in 0..options.threads {
         let mut conn = connect::connection(run, &options.source)?;
         connect::prepared(session::for_rows(&mut conn, &source.id))?;
         source.readers.push(conn);
     }
-    // Where definitions are not locked, what identifies each table is read first.
-    let versions = match ways.first().is_some_and(|w| w.locks_definitions()) {
-        true => None,
-        false => Some(table_versions::read_versions(
-            &mut source.control,
-            &catalog,
-        )?),
-    };
     // The last step with nothing locked and nothing written: long waits belong here.
     let throttle = Throttle::begin(
         run,
@@ -123,7 +116,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
             catalog: &catalog,
             ways: &ways,
             accounts: with_accounts,
-            versions,
+            before: None,
             store: &*store,
             throttle: throttle.as_ref(),
             begin,
@@ -256,8 +249,8 @@ struct Dump<'a> {
     ways: &'a [Way],
     /// Which accounts are dumped.
     accounts: Option<&'a Choice>,
-    /// What identified the tables then, where definitions are not locked.
-    versions: Option<Vec<table_versions::TableVersion>>,
+    /// What there was immediately before the snapshot, where definitions are not locked.
+    before: Option<table_versions::Before>,
     store: &'a dyn Store,
     throttle: Option<&'a Throttle>,
     begin: jiff::Timestamp,
@@ -282,11 +275,10 @@ impl Dump<'_> {
             planner,
             readers: &mut readers,
         };
-        let before = &mut self.versions;
+        let before = &mut self.before;
         let mut unlocked = |conn: &mut Conn| {
-            if before.is_none() {
-                *before = Some(table_versions::read_versions(conn, self.catalog)?);
-            }
+            let catalog = read_catalog(conn, id, options)?;
+            *before = Some(table_versions::Before::look(conn, catalog)?);
             Ok(())
         };
         let achieved = snapshot::take(
@@ -300,17 +292,18 @@ impl Dump<'_> {
         )?;
         drop(phase);
         failpoint::reached("the snapshot is taken");
-        // Definitions are locked from here on: they may have changed since the catalog was read.
-        let fresh;
-        let catalog = if achieved.definitions_locked {
-            self.versions = None;
-            fresh = read_catalog(control, id, options)?;
-            &fresh
-        } else {
-            self.catalog
-        };
-        let threads = readers.len();
+        // Definitions may have changed since the catalog was read. From here on they are locked, or compared at the end.
         let mut exceptions = Vec::new();
+        let mut catalog = read_catalog(control, id, options)?;
+        if achieved.definitions_locked {
+            self.before = None;
+        } else if let Some(before) = &self.before {
+            let (known, others) = before.known(catalog);
+            catalog = known;
+            exceptions.extend(others);
+        }
+        let catalog = &catalog;
+        let threads = readers.len();
         if options.consistency == Consistency::None {
             exceptions.push(NO_SNAPSHOT.to_owned());
         }
@@ -350,12 +343,8 @@ impl Dump<'_> {
         .run(planner, &mut readers, &written.tables)?;
         let mut files = written.files;
         let tables = unreadable::left_out(store, &moved.tables, &mut files, &mut exceptions)?;
-        if let Some(before) = &self.versions {
-            table_versions::compare(
-                catalog,
-                before,
-                &table_versions::read_versions(control, catalog)?,
-            )?;
+        if let Some(before) = &self.before {
+            before.check_unchanged(control)?;
         }
         let moving = |t: &&Arc<tables::TableState>| {
             !t.table.transactional && options.consistency != Consistency::Unused

@@ -2,18 +2,20 @@
 //!
 //! If a table is rebuilt while a snapshot is open, newer servers refuse to read it (error 1412), older
 //! ones show it empty, and a table that was swapped by RENAME is read in place of the other on all of
-//! them. So what identifies a table is read before the snapshot and compared after the last row.
+//! them. So what identifies a table is read before the snapshot and compared after the last row. Columns are read in
+//! between, so that they are those of the definition that is compared.
 
 use base::{Error, Kind, Result};
 use run::failure;
 use server::catalog::Table;
 use server::ddl::{self, Object};
 use server::{Catalog, quote};
+use std::collections::HashSet;
 use wire::Conn;
 
 /// What identifies a table.
 #[derive(Clone, Debug)]
-pub struct TableVersion {
+struct TableVersion {
     /// The time of its creation. A MariaDB does not always say: seen of tables with keys of virtual columns that were just filled.
     created: Option<Vec<u8>>,
     /// Its definition without the counter that moves with every row; none if there is no such table.
@@ -28,8 +30,101 @@ impl TableVersion {
     }
 }
 
+/// What there is before a snapshot, where nothing keeps definitions still.
+pub struct Before {
+    catalog: Catalog,
+    /// What identifies each table, in order.
+    versions: Vec<TableVersion>,
+}
+
+impl Before {
+    /// Looks at the tables of a catalog.
+    pub fn look(conn: &mut Conn, catalog: Catalog) -> Result<Before> {
+        let versions = read_versions(conn, &catalog)?;
+        Ok(Before { catalog, versions })
+    }
+
+    /// The part of a catalog, which was read behind the snapshot, that was there before it. What else is there now may be
+    /// older or younger than the snapshot, and what is gone as well: it is named. (A table that is gone ends the dump: see
+    /// [`Before::check_unchanged`].)
+    pub fn known(&self, mut fresh: Catalog) -> (Catalog, Vec<String>) {
+        let mut said = Vec::new();
+        let mut created = |word: &str, name: String| {
+            said.push(base::units::printable(&format!(
+                "{word} {name} was created while the snapshot was taken: it is not in the archive, and may be missing in the binary log behind it"
+            )));
+        };
+        fresh.schemas.retain_mut(|schema| {
+            let Some(before) = self.catalog.schema(&schema.name) else {
+                created("schema", quote::ident(&schema.name));
+                return false;
+            };
+            let name = |n: &str| quote::qualified(&schema.name, n);
+            let tables: HashSet<&str> = before.tables.iter().map(|t| t.name.as_str()).collect();
+            schema.tables.retain(|t| {
+                let known = tables.contains(t.name.as_str());
+                if !known {
+                    created("table", t.qualified());
+                }
+                known
+            });
+            let views: HashSet<&str> = before.views.iter().map(|v| v.name.as_str()).collect();
+            schema.views.retain(|v| {
+                let known = views.contains(v.name.as_str());
+                if !known {
+                    created("view", name(&v.name));
+                }
+                known
+            });
+            schema.routines.retain(|r| {
+                let known = before.routines.contains(r);
+                if !known {
+                    created("routine", name(&r.name));
+                }
+                known
+            });
+            schema.events.retain(|e| {
+                let known = before.events.contains(e);
+                if !known {
+                    created("event", name(e));
+                }
+                known
+            });
+            true
+        });
+        for schema in &self.catalog.schemas {
+            let name = |n: &str| quote::qualified(&schema.name, n);
+            let Some(now) = fresh.schema(&schema.name) else {
+                continue;
+            };
+            let views = schema
+                .views
+                .iter()
+                .filter(|v| !now.views.iter().any(|n| n.name == v.name));
+            let routines = schema.routines.iter().filter(|r| !now.routines.contains(r));
+            let events = schema.events.iter().filter(|e| !now.events.contains(e));
+            let gone = views
+                .map(|v| ("view", name(&v.name)))
+                .chain(routines.map(|r| ("routine", name(&r.name))))
+                .chain(events.map(|e| ("event", name(e))));
+            said.extend(gone.map(|(word, name)| {
+                base::units::printable(&format!(
+                    "{word} {name} was dropped while the snapshot was taken: it is not in the archive"
+                ))
+            }));
+        }
+        (fresh, said)
+    }
+
+    /// Fails if any table is not what it was.
+    pub fn check_unchanged(&self, conn: &mut Conn) -> Result<()> {
+        let after = read_versions(conn, &self.catalog)?;
+        compare(&self.catalog, &self.versions, &after)
+    }
+}
+
 /// What identifies each table of the catalog, in order.
-pub fn read_versions(conn: &mut Conn, catalog: &Catalog) -> Result<Vec<TableVersion>> {
+fn read_versions(conn: &mut Conn, catalog: &Catalog) -> Result<Vec<TableVersion>> {
     let mut marks = Vec::new();
     for table in catalog.tables() {
         marks.push(read_version(conn, table)?);
@@ -82,7 +177,7 @@ fn without_auto_increment(definition: &str) -> String {
 }
 
 /// Fails if any table is not what it was.
-pub fn compare(catalog: &Catalog, before: &[TableVersion], after: &[TableVersion]) -> Result<()> {
+fn compare(catalog: &Catalog, before: &[TableVersion], after: &[TableVersion]) -> Result<()> {
     let changed: Vec<String> = catalog
         .tables()
         .zip(before.iter().zip(after))
