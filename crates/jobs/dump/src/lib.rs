@@ -298,7 +298,7 @@ impl Dump<'_> {
         if achieved.definitions_locked {
             self.before = None;
         } else if let Some(before) = &self.before {
-            let (known, others) = before.known(catalog);
+            let (known, others) = before.known(catalog)?;
             catalog = known;
             exceptions.extend(others);
         }

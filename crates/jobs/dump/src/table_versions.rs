@@ -45,9 +45,19 @@ impl Before {
     }
 
     /// The part of a catalog, which was read behind the snapshot, that was there before it. What else is there now may be
-    /// older or younger than the snapshot, and what is gone as well: it is named. (A table that is gone ends the dump: see
-    /// [`Before::check_unchanged`].)
-    pub fn known(&self, mut fresh: Catalog) -> (Catalog, Vec<String>) {
+    /// older or younger than the snapshot, and what is gone as well: it is named. A table that is gone ends the dump.
+    pub fn known(&self, mut fresh: Catalog) -> Result<(Catalog, Vec<String>)> {
+        if let Some(gone) = self
+            .catalog
+            .tables()
+            .find(|t| fresh.table(&t.schema, &t.name).is_none())
+        {
+            let what = format!("table {}", gone.qualified());
+            return Err(failure::server(
+                "cannot read the definitions",
+                server::Error::Gone { what },
+            ));
+        }
         let mut said = Vec::new();
         let mut created = |word: &str, name: String| {
             said.push(base::units::printable(&format!(
@@ -113,7 +123,7 @@ impl Before {
                 ))
             }));
         }
-        (fresh, said)
+        Ok((fresh, said))
     }
 
     /// Fails if any table is not what it was.
