@@ -276,7 +276,7 @@ faults_text() {
     fi
     printf -- '- data: the sample database sakila; seed %s\n\n' "$seed"
     printf 'A load that ends with another code than 0 counts as noticed. After code 0, the target is compared with an undamaged copy: rows, tables, views, triggers and routines,\n'
-    printf 'by the dump of the server'"'"'s own tool. Equal is harmless; otherwise the target has **other data**, and nobody was told.\n\n'
+    printf 'by the dump of the server'"'"'s own tool. Equal is harmless; otherwise the target has **other data**, and no exit code said so.\n\n'
     printf '| fault |'
     for tool in "${tools[@]}"; do printf ' %s |' "$tool"; done
     printf '\n|---|'

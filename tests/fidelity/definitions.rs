@@ -485,8 +485,8 @@ fn histograms_come_along(pair: &Pair) {
     let done = pair.load("a", &["--json"]).ok().summary();
     let made = &done["histograms"];
     let exact = pair.is_mysql();
-    assert_eq!(made["as_they_were"], if exact { 2 } else { 0 }, "{done}");
-    assert_eq!(made["anew"], if exact { 0 } else { 2 }, "{done}");
+    assert_eq!(made["exact"], if exact { 2 } else { 0 }, "{done}");
+    assert_eq!(made["taken_again"], if exact { 0 } else { 2 }, "{done}");
     let rows = pair.same(shown);
     assert_eq!(rows.len(), 2, "{rows:?}");
     // An account that may not read them is told so; on MySQL everybody sees those of tables that they see.

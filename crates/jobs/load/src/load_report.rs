@@ -26,9 +26,9 @@ pub struct Analyzed {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HistogramsMade {
     /// As they were on the source.
-    pub as_they_were: u64,
+    pub exact: u64,
     /// From the loaded rows.
-    pub anew: u64,
+    pub taken_again: u64,
 }
 
 /// What the steps of a load record.

@@ -107,7 +107,7 @@ impl Repairable {
 
 /// The directory, and the file in it, whose name says which load and which server.
 fn place<'a>(t: &Target<'a>, load: &str) -> Option<(StateDir<'a>, PathBuf)> {
-    // A data directory that the load initializes is made anew.
+    // A data directory that the load initializes is made again.
     if t.options.managed.is_some() {
         return None;
     }

@@ -86,7 +86,7 @@ fn existing(a: &Loading) -> Result<()> {
             ),
             (
                 a.existing == Existing::Replace,
-                "--existing replace makes tables anew, and --data-only creates none",
+                "--existing replace makes new tables, and --data-only creates none",
                 "--existing truncate empties them first",
             ),
             (

@@ -170,7 +170,7 @@ pub(super) fn check_again(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
 }
 
 /// Drops and empties what was decided, before the journal of the load begins: whoever repeats a load that was killed here
-/// looks at the target anew.
+/// looks at the target again.
 pub(super) fn clear(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
     let treated = plan.treated();
     if treated.lost().next().is_none() {

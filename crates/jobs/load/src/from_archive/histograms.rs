@@ -1,4 +1,4 @@
-//! Histograms of columns that the source had: given to the target as they were (MySQL 8.0.31 and later), or taken anew from the
+//! Histograms of columns that the source had: given to the target as they were (MySQL 8.0.31 and later), or taken again from the
 //! loaded rows, as the other flavour and older servers take them.
 
 use super::LoadPlan;
@@ -34,10 +34,10 @@ pub(super) fn make(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
     for table in wanted {
         t.run.check()?;
         let name = name(table);
-        for (statement, anew, columns) in statements(t, &name, &table.meta.histograms) {
+        for (statement, again, columns) in statements(t, &name, &table.meta.histograms) {
             match refusal(&mut t.conn, &statement, &name)? {
-                None if anew => made.anew += columns,
-                None => made.as_they_were += columns,
+                None if again => made.taken_again += columns,
+                None => made.exact += columns,
                 Some(why) => {
                     t.report.repairable = true;
                     t.refused(printable(&format!(
@@ -52,7 +52,7 @@ pub(super) fn make(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
     Ok(())
 }
 
-/// The statements for the histograms of a table, whether each takes them anew, and how many it makes.
+/// The statements for the histograms of a table, whether each takes them again, and how many it makes.
 fn statements(t: &Target<'_>, table: &str, all: &[Histogram]) -> Vec<(String, bool, u64)> {
     if t.id.is_mariadb() {
         let columns: Vec<String> = all.iter().map(|h| quote::ident(&h.column)).collect();

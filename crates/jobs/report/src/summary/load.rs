@@ -139,14 +139,14 @@ pub(super) fn left_out(what: &[String]) -> Item {
 fn histograms(made: Option<&load::HistogramsMade>) -> Item {
     let item = Item::new("histograms").key(
         "histograms",
-        made.map(|m| json!({"as_they_were": m.as_they_were, "anew": m.anew})),
+        made.map(|m| json!({"exact": m.exact, "taken_again": m.taken_again})),
     );
     let Some(made) = made else {
         return item;
     };
     let all = [
-        (made.as_they_were, "as on the source"),
-        (made.anew, "taken anew, from the loaded rows"),
+        (made.exact, "as on the source"),
+        (made.taken_again, "taken again, from the loaded rows"),
     ];
     let there = all.into_iter().filter(|(n, _)| *n > 0);
     there.fold(item, |item, (n, how)| {
