@@ -172,6 +172,16 @@ fn tables_are_emptied_and_filled_and_keep_their_definitions(pair: &Pair) {
             "it has no column `v`",
         ),
         (
+            "ALTER TABLE ex.t MODIFY v VARCHAR(30) CHARACTER SET cp1250",
+            "ALTER TABLE ex.t MODIFY v VARCHAR(30)",
+            "its column `v` has the character set cp1250",
+        ),
+        (
+            "ALTER TABLE ex.t ADD COLUMN must INT NOT NULL",
+            "ALTER TABLE ex.t DROP COLUMN must",
+            "its column `must` is not in the archive, and has no default",
+        ),
+        (
             "ALTER TABLE ex.t DROP COLUMN v, ADD COLUMN v INT AS (own + 1) VIRTUAL AFTER id",
             "ALTER TABLE ex.t DROP COLUMN v, ADD COLUMN v VARCHAR(30) AFTER id",
             "its column `v` is generated",
@@ -365,4 +375,133 @@ fn rows_alone_go_into_tables_that_are_there(pair: &Pair) {
         ),
         "1"
     );
+}
+
+both!(what_is_lost_with_a_table_is_named);
+fn what_is_lost_with_a_table_is_named(pair: &Pair) {
+    fill(pair);
+    there(
+        pair,
+        "CREATE TRIGGER ex.extra AFTER DELETE ON ex.t FOR EACH ROW SET @a = 1",
+    );
+    let versioned = !pair.is_mysql();
+    if versioned {
+        there(
+            pair,
+            "CREATE TABLE ex.gone (id INT PRIMARY KEY) WITH SYSTEM VERSIONING; INSERT INTO ex.gone VALUES (8); DELETE FROM ex.gone",
+        );
+    }
+    let replace = ["--existing", "replace", "--include-tables", "ex.t,ex.gone"];
+    let refused = load(pair, &replace).code(2);
+    let refused = refused.says(&["trigger `ex`.`extra`, with table `ex`.`t`"]);
+    if versioned {
+        refused.says(&["the history of table `ex`.`gone`"]);
+    }
+    let all = [&replace[..], &["--yes", "--json"]].concat();
+    let done = load(pair, &all).ok();
+    let lost = &done.summary()["existing"]["lost_with_them"];
+    let lost = lost.as_array().expect("a list").len();
+    assert_eq!(lost, if versioned { 2 } else { 1 }, "{}", done.out);
+    // An account that does not see triggers cannot say what is lost, nor what would run.
+    there(
+        pair,
+        "CREATE USER ex_few@localhost; GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, REFERENCES, INDEX, ALTER ON ex.* TO ex_few@localhost",
+    );
+    let few = |more: &[&str]| {
+        Tool::new([
+            "load",
+            "-u",
+            "ex_few",
+            "--no-triggers",
+            "--include-tables",
+            "ex.gone",
+        ])
+        .arg(pair.path("a"))
+        .arg("-S")
+        .arg(pair.target().socket())
+        .args(more.iter().copied())
+        .run()
+    };
+    let refused = few(&["--existing", "replace", "--yes"]).code(7);
+    let left = few(&["--existing", "skip"]);
+    there(pair, "DROP USER ex_few@localhost");
+    refused.says(&["TRIGGER"]);
+    left.ok();
+}
+
+both!(what_is_left_and_is_something_else_is_an_exception);
+fn what_is_left_and_is_something_else_is_an_exception(pair: &Pair) {
+    fill(pair);
+    there(
+        pair,
+        "CREATE VIEW ex.gone AS SELECT 1 AS id; CREATE TRIGGER ex.tr AFTER UPDATE ON ex.theirs FOR EACH ROW SET @a = 1",
+    );
+    load(pair, &["--existing", "skip"]).code(3).says(&[
+        "table `ex`.`gone` is not loaded: the target has a view of that name",
+        "trigger `ex`.`tr` is not loaded: the target has a trigger of `ex`.`theirs` of that name",
+    ]);
+}
+
+both!(damaged_definitions_replace_nothing);
+fn damaged_definitions_replace_nothing(pair: &Pair) {
+    fill(pair);
+    std::fs::remove_file(pair.path("a").join("ex.sql")).expect("a file less");
+    load(pair, &["--existing", "replace", "--yes", "--skip-damaged"])
+        .code(3)
+        .says(&["has no routines and events from the archive"]);
+    let now = state(pair);
+    assert_eq!(
+        (now[0].as_str(), now[5].as_str(), now[7].as_str()),
+        ("1a,2b,3c", "PROCEDURE1", "e2")
+    );
+}
+
+/// Packages have their names in double quotes.
+#[test]
+fn packages_are_left_and_replaced() {
+    let Some(pair) = Pair::take(testkit::Kind::MariaDb) else {
+        return;
+    };
+    let run = |server: &testkit::Server, n: u8| {
+        let script = format!(
+            "CREATE DATABASE IF NOT EXISTS ex;\nUSE ex;\nSET sql_mode = ORACLE;\nDELIMITER ;;\n\
+             CREATE OR REPLACE PACKAGE pk AS FUNCTION f RETURN INT; END;;\n\
+             CREATE OR REPLACE PACKAGE BODY pk AS FUNCTION f RETURN INT AS BEGIN RETURN {n}; END; END;;\nDELIMITER ;\n"
+        );
+        server.script(script.as_bytes()).expect("a package");
+    };
+    pair.fill("CREATE DATABASE IF NOT EXISTS ex");
+    run(pair.source(), 1);
+    pair.dump("a", &["--schemas", "ex"]).ok();
+    run(pair.target(), 2);
+    let value = || value(&pair, "SELECT ex.pk.f()");
+    load(&pair, &[])
+        .code(10)
+        .says(&["already holds package `ex`.`pk`"]);
+    load(&pair, &["--existing", "skip"]).ok();
+    assert_eq!(value(), "2");
+    load(&pair, &["--existing", "replace", "--yes"]).ok();
+    assert_eq!(value(), "1");
+    load(
+        &pair,
+        &[
+            "--existing",
+            "replace",
+            "--yes",
+            "--exclude-routines",
+            "ex.pk",
+        ],
+    )
+    .ok();
+    assert_eq!(value(), "1");
+    pair.target().script(b"DROP DATABASE ex").expect("dropped");
+    load(&pair, &["--exclude-routines", "ex.pk"]).ok();
+    assert_eq!(value_of_routines(&pair), "0");
+}
+
+fn value_of_routines(pair: &Pair) -> String {
+    value(
+        pair,
+        "SELECT COUNT(*) FROM information_schema.routines WHERE routine_schema = 'ex'",
+    )
 }

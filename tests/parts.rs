@@ -447,3 +447,19 @@ fn triggers_routines_and_events_are_chosen_by_name(pair: &Pair) {
     let both = ["--no-events", "--include-events", "pt.e"];
     pair.load("all", &both).code(2).says(&["--no-events"]);
 }
+
+both!(a_pattern_of_tables_makes_no_empty_schemas);
+fn a_pattern_of_tables_makes_no_empty_schemas(pair: &Pair) {
+    fill(pair);
+    pair.fill("CREATE DATABASE other; CREATE TABLE other.x (id INT PRIMARY KEY)");
+    pair.dump("all", &[]).ok();
+    pair.dump("some", &["--tables", "*.t"]).ok();
+    for (archive, options) in [
+        ("all", ["--tables", "/^pt\\.t$/"]),
+        ("some", ["--threads", "2"]),
+    ] {
+        pair.load(archive, &options).ok();
+        assert_eq!(pair.target_schemas(), ["pt"], "{archive}");
+        pair.target().script(b"DROP DATABASE pt").expect("dropped");
+    }
+}

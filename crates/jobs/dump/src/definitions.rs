@@ -21,7 +21,7 @@ use base::units::printable;
 use rows::definitions::kind_of;
 use run::Run;
 use run::failure;
-use server::catalog::{Schema, Table, TableKind, View};
+use server::catalog::{RoutineKind, Schema, Table, TableKind, View};
 use server::ddl::{self, Definition, Object};
 use server::tablespaces::Tablespace;
 use server::{Catalog, Identity};
@@ -143,6 +143,7 @@ impl DefinitionWriter<'_> {
         let mut routines = Vec::new();
         if self.options.routines {
             let (mut functions, mut procedures) = (Vec::new(), Vec::new());
+            let mut packages = Vec::new();
             for r in &schema.routines {
                 let Some(kind) = kind_of(r.kind) else {
                     // The format has a file of its own for them, which only the newest MySQL Shell reads.
@@ -158,12 +159,14 @@ impl DefinitionWriter<'_> {
                 match kind {
                     ProgramKind::Function => functions.push(r.name.clone()),
                     ProgramKind::Procedure => procedures.push(r.name.clone()),
+                    _ if r.kind == RoutineKind::Package => packages.push(r.name.clone()),
                     _ => {}
                 }
                 routines.push(routine);
             }
             meta.functions = Some(functions);
             meta.procedures = Some(procedures);
+            meta.packages = Some(packages).filter(|p| !p.is_empty());
         }
         let text = sqlfile::schema_sql(
             &self.header,

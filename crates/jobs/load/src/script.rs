@@ -70,9 +70,15 @@ pub struct Statement {
 impl Statement {
     /// What kind of object a statement creates after the rows, and its name without schema.
     pub fn object(&self) -> Option<(&'static str, String)> {
+        // Under ANSI_QUOTES, which packages always have, names are in double quotes.
+        self.object_in(self.dialect)
+            .or_else(|| self.object_in(Dialect::default()))
+    }
+
+    fn object_in(&self, dialect: Dialect) -> Option<(&'static str, String)> {
         use statement::Kind as Found;
         let text = self.text.as_bytes();
-        let (word, name) = match classify(text, Dialect::default()).kind {
+        let (word, name) = match classify(text, dialect).kind {
             Found::CreateView(name) => ("view", name),
             Found::CreateRoutine(name) => {
                 let kinds = [
@@ -82,7 +88,7 @@ impl Statement {
                 ];
                 let is = |t: Token<'_>| kinds.iter().find(|(k, _)| t.is(k));
                 // Of two words that are kinds, the first: the other is a name.
-                let word = Tokens::new(text, Dialect::default()).take(16).find_map(is);
+                let word = Tokens::new(text, dialect).take(16).find_map(is);
                 (word.map_or("routine", |(_, word)| word), name)
             }
             Found::CreateEvent(name) => ("event", name),

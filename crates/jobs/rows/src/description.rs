@@ -150,7 +150,9 @@ fn schema(schema: &Schema) -> SchemaDescription {
         name: schema.name.clone(),
         tables: schema.tables.iter().map(table).collect(),
         views: schema.views.iter().map(|v| v.name.clone()).collect(),
-        routines: count(&schema.meta.functions) + count(&schema.meta.procedures),
+        routines: count(&schema.meta.functions)
+            + count(&schema.meta.procedures)
+            + count(&schema.meta.packages),
         events: count(&schema.meta.events),
     }
 }

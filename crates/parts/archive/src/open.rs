@@ -269,9 +269,13 @@ impl Archive {
             }
             let of = schema.source.clone().unwrap_or_else(|| schema.name.clone());
             let meta = &mut schema.meta;
-            for names in [&mut meta.functions, &mut meta.procedures]
-                .into_iter()
-                .flatten()
+            for names in [
+                &mut meta.functions,
+                &mut meta.procedures,
+                &mut meta.packages,
+            ]
+            .into_iter()
+            .flatten()
             {
                 choose(names, "routine", &of, &schema.ddl);
             }

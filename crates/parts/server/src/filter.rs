@@ -315,7 +315,7 @@ impl Pattern {
             (Some(schema), Some(name), None) if table => {
                 Ok(Self::new(text, Names::Globs(schema, Some(name))))
             }
-            _ if table => Err(wrong("a table is named as schema.table")),
+            _ if table => Err(wrong("it takes two parts: schema.table, or schema.name")),
             _ => Err(wrong(
                 "a schema has one part; put a name with a dot in backticks",
             )),

@@ -29,7 +29,7 @@ impl Kinds {
         if part.whole {
             let of = |names: &Option<Vec<String>>| names.as_ref().map_or(0, |n| n.len() as u64);
             let meta = &schema.meta;
-            self.routines += of(&meta.functions) + of(&meta.procedures);
+            self.routines += of(&meta.functions) + of(&meta.procedures) + of(&meta.packages);
             self.events += of(&meta.events);
         }
     }

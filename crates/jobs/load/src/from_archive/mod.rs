@@ -220,6 +220,8 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         let compared = generated::compare(&mut target, plan, &all);
         compared.map_err(|e| input.partial_load_hint(e, &target))?;
     }
+    existing::check_constraints(&mut target, plan)
+        .map_err(|e| input.partial_load_hint(e, &target))?;
     histograms::make(&mut target, plan).map_err(|e| input.partial_load_hint(e, &target))?;
     if options.analyze {
         statistics::take(&mut target, plan).map_err(|e| input.partial_load_hint(e, &target))?;

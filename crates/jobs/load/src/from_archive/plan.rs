@@ -53,6 +53,7 @@ pub struct LoadPlan {
 static NOTHING_THERE: Treated = Treated {
     left: BTreeSet::new(),
     replaced: BTreeSet::new(),
+    with_them: BTreeSet::new(),
     emptied: BTreeSet::new(),
     filled: BTreeSet::new(),
 };

@@ -80,11 +80,10 @@ pub fn plan(run: &Run, options: &Options) -> Result<LoadPlan> {
         kinds.add(schema, &part);
         // All of it may have moved to another schema.
         let empty = !part.whole && part.tables.is_empty() && part.views.is_empty();
-        let selected = schema.source.as_ref().is_some_and(|s| filter.schema(s));
         if !options.parts.views {
             part.views.clear();
         }
-        if !empty || selected && map.is_empty() {
+        if !empty {
             schemas.push(part);
         }
     }
@@ -206,16 +205,19 @@ fn privileges(
     programs: &Programs,
     granted: &Privileges,
 ) -> Result<Option<Error>> {
-    let schemas: Vec<&archive::open::Schema> = plan
+    let has = |list: &Option<Vec<String>>| list.as_ref().is_some_and(|l| !l.is_empty());
+    // They come with whole schemas alone.
+    let whole: Vec<&archive::open::Schema> = plan
         .schemas
         .iter()
+        .filter(|p| p.whole)
         .map(|p| &plan.archive.schemas()[p.at])
         .collect();
-    let has = |list: &Option<Vec<String>>| list.as_ref().is_some_and(|l| !l.is_empty());
-    let routines = schemas
-        .iter()
-        .any(|s| plan.parts.routines && (has(&s.meta.functions) || has(&s.meta.procedures)));
-    let events = plan.parts.events && schemas.iter().any(|s| has(&s.meta.events));
+    let routines = whole.iter().any(|s| {
+        let m = &s.meta;
+        plan.parts.routines && (has(&m.functions) || has(&m.procedures) || has(&m.packages))
+    });
+    let events = plan.parts.events && whole.iter().any(|s| has(&s.meta.events));
     let needs = LoadNeeds {
         schemas: plan.schema_names().into_iter().map(str::to_owned).collect(),
         everywhere: false,
@@ -227,6 +229,7 @@ fn privileges(
         definers: false,
         accounts: plan.accounts.is_some(),
         rows_only: !plan.parts.definitions,
+        sees_triggers: t.options.existing.destroys() || !plan.parts.definitions,
         skip_binlog: t.options.skip_binlog,
     };
     let given = granted.missing_to_grant(&super::accounts::grants(t, plan)?);

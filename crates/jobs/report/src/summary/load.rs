@@ -36,7 +36,7 @@ pub fn load(d: &load::Summary) -> Summary {
         .flat_map(|v| v.indexes_not_compared.clone());
     s.add(indexes_not_compared(&indexes.collect::<Vec<_>>()));
     s.add(left_out(&d.left_out));
-    s.add(existing(&d.existing));
+    s.add(existing(&d.existing, d.existing.destroys()));
     s.add(accounts(&d.accounts));
     for item in accounts_made(d.accounts_made.as_ref()) {
         s.add(item);
@@ -154,26 +154,31 @@ fn histograms(made: Option<&load::HistogramsMade>) -> Item {
     })
 }
 
-/// What the target had before, and what is done with it.
-pub(super) fn existing(treated: &load::Treated) -> Item {
-    let all = [
+/// What the target had before, and what is done with it; `all`: each object by name.
+pub(super) fn existing(treated: &load::Treated, all: bool) -> Item {
+    let kinds = [
         ("left as they are", &treated.left),
         ("replaced", &treated.replaced),
+        ("lost with them", &treated.with_them),
         ("emptied and filled", &treated.emptied),
         ("filled", &treated.filled),
     ];
     let item = Item::new("there already").key(
         "existing",
         json!({
-            "left": treated.left, "replaced": treated.replaced,
+            "left": treated.left, "replaced": treated.replaced, "lost_with_them": treated.with_them,
             "emptied": treated.emptied, "filled": treated.filled,
         }),
     );
-    let there = all.into_iter().filter(|(_, objects)| !objects.is_empty());
+    let there = kinds.into_iter().filter(|(_, objects)| !objects.is_empty());
     there.fold(item, |item, (what, objects)| {
         let names: Vec<String> = objects.iter().cloned().collect();
         let n = things(names.len() as u64, "object");
-        item.line(format!("{what}: {n} ({})", some(&names)))
+        let named = match all {
+            true => printable(&names.join(", ")),
+            false => some(&names),
+        };
+        item.line(format!("{what}: {n} ({named})"))
     })
 }
 

@@ -62,7 +62,7 @@ pub fn preview(d: &load::Preview, time: Option<&Foreseen>) -> Summary {
         s.add(Item::new("by SQL").line(printable(&format!("{}: {why}", some(tables)))));
     }
     s.add(super::load::left_out(&d.left_out));
-    s.add(super::load::existing(&d.existing));
+    s.add(super::load::existing(&d.existing, true));
     accounts(&mut s, d);
     let gtids = Item::new("GTIDs").key("gtids", &d.gtids);
     s.add(match &d.gtids {

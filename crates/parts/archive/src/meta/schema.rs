@@ -37,6 +37,9 @@ pub struct SchemaMeta {
     /// Procedures, by name; absent if none were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub procedures: Option<Vec<String>>,
+    /// Packages of MariaDB, by name. MySQL Shell passes over the key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packages: Option<Vec<String>>,
     /// Libraries, by name; absent if none were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub libraries: Option<Vec<String>>,
@@ -59,6 +62,7 @@ impl SchemaMeta {
             events: None,
             functions: None,
             procedures: None,
+            packages: None,
             libraries: None,
             basenames: BTreeMap::new(),
         }

@@ -4,6 +4,8 @@
 //! Only the shape that `SHOW CREATE TABLE` writes is understood; anything else
 //! is left alone. What is not asked to change comes back byte for byte.
 
+use std::collections::BTreeMap;
+
 /// A `CREATE TABLE` statement in three parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CreateTable<'a> {
@@ -108,6 +110,56 @@ pub(super) fn words(text: &str, limit: usize) -> Vec<&str> {
         list.push(&text[from..at]);
     }
     list
+}
+
+/// Types that have a character set.
+const WITH_CHARSET: [&str; 8] = [
+    "CHAR",
+    "VARCHAR",
+    "TINYTEXT",
+    "TEXT",
+    "MEDIUMTEXT",
+    "LONGTEXT",
+    "ENUM",
+    "SET",
+];
+
+/// The character sets of a table's columns, as far as its definition says them.
+pub fn column_charsets(create: &str) -> BTreeMap<String, String> {
+    let Some(table) = CreateTable::parse(create) else {
+        return BTreeMap::new();
+    };
+    let of_collation = |c: &str| c.split('_').next().unwrap_or(c).to_ascii_lowercase();
+    let own = |words: &[&str]| {
+        let after = |first: &str, n: usize| {
+            let at = words.iter().position(|w| w.eq_ignore_ascii_case(first))?;
+            words.get(at + n).copied()
+        };
+        after("CHARACTER", 2)
+            .map(str::to_ascii_lowercase)
+            .or_else(|| after("COLLATE", 1).map(of_collation))
+    };
+    let tail = table.tail.to_ascii_uppercase();
+    let default = tail.find("CHARSET=").map(|at| {
+        let rest = &table.tail[at + "CHARSET=".len()..];
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        rest[..end.unwrap_or(rest.len())].to_ascii_lowercase()
+    });
+    let mut found = BTreeMap::new();
+    for element in table.elements {
+        let words = words(element, usize::MAX);
+        let (Some(name), Some(kind)) = (words.first(), words.get(1)) else {
+            continue;
+        };
+        let name = name.strip_prefix('`').and_then(|n| n.strip_suffix('`'));
+        let with = WITH_CHARSET.iter().any(|k| kind.eq_ignore_ascii_case(k));
+        if let (Some(name), true) = (name, with)
+            && let Some(charset) = own(&words[2..]).or_else(|| default.clone())
+        {
+            found.insert(name.replace("``", "`"), charset);
+        }
+    }
+    found
 }
 
 fn is_foreign_key(element: &str) -> bool {
@@ -251,5 +303,15 @@ mod tests {
             prop_assert_eq!(keys, [fk.as_str()]);
             prop_assert_eq!(rest, create.replacen(&format!("  {fk},\n"), "", 1));
         }
+    }
+
+    #[test]
+    fn columns_have_character_sets() {
+        let create = "CREATE TABLE `t` (\n  `id` int NOT NULL,\n  `a``b` varchar(20) CHARACTER SET latin1 COLLATE latin1_bin DEFAULT 'CHARACTER SET x',\n  \
+            `c` text,\n  `d` enum('a','b') COLLATE utf16_bin,\n  `e` blob,\n  `j` json DEFAULT NULL,\n  KEY `c` (`c`(5))\n) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin";
+        let found = super::column_charsets(create);
+        let pairs = [("a`b", "latin1"), ("c", "utf8mb4"), ("d", "utf16")];
+        let wanted = pairs.map(|(c, s)| (c.to_owned(), s.to_owned()));
+        assert_eq!(found, wanted.into());
     }
 }

@@ -80,6 +80,8 @@ pub struct LoadNeeds {
     pub definers: bool,
     /// Whether accounts are made.
     pub accounts: bool,
+    /// Whether it has to see all triggers of the tables.
+    pub sees_triggers: bool,
     /// Whether nothing is created but the load's journal.
     pub rows_only: bool,
     /// Whether the load is kept out of the binary log.
@@ -262,7 +264,7 @@ fn load(identity: &Identity, needs: &LoadNeeds) -> Needs {
         if needs.views {
             all.extend(["CREATE VIEW", "SHOW VIEW"]);
         }
-        if needs.triggers {
+        if needs.triggers || needs.sees_triggers {
             all.push("TRIGGER");
         }
         if needs.routines {
