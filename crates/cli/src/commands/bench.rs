@@ -3,6 +3,7 @@
 use crate::args::bench::{Bench, Compare, Disk, Impact, Tpcc, TpccCheck, TpccLoad, TpccRun};
 use crate::screen::Screen;
 use crate::settings::bench as settings;
+use crate::settings::place;
 use ::report::record::{self, Record, settings as recorded};
 use ::report::summary::{self, Item};
 use ::report::{compare, html};
@@ -43,6 +44,9 @@ fn disk(a: &Disk, run: &Run, screen: &Screen) -> Result<u8> {
 }
 
 fn compare(a: &Compare, screen: &Screen) -> Result<u8> {
+    if let Some(path) = &a.to {
+        place::local("--to", path)?;
+    }
     let done = compare::run(&compare::Options {
         sides: [a.a.clone(), a.b.clone()],
     })?;

@@ -38,6 +38,7 @@ use crate::args::report::Report;
 use crate::args::repository::{Check, List};
 use crate::args::{Cli, Command};
 use base::Result;
+use base::units::printable;
 use refused::refuse;
 use std::io::IsTerminal;
 use std::path::Path;
@@ -80,6 +81,18 @@ pub fn everywhere(cli: &Cli) -> Result<()> {
         return refuse(
             format!("{what} writes one text to standard output, and --json does not change it"),
             "leave --json out",
+        );
+    }
+    // Another directory than the one that was named would be used.
+    if let Some(named) = std::env::var_os("PENSTOCK_STATE").filter(|n| !n.is_empty())
+        && !Path::new(&named).is_absolute()
+    {
+        return refuse(
+            format!(
+                "PENSTOCK_STATE is {}, which is no absolute path",
+                printable(&named.to_string_lossy())
+            ),
+            "write the whole path, or leave it out",
         );
     }
     // Of a file that the environment names, or the usual one, nothing is expected here.

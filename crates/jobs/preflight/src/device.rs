@@ -120,9 +120,12 @@ impl Device {
     }
 
     /// Whether it turns; `None` if that is not known. A virtual disk says that it does, whatever is below it: the driver
-    /// of virtio and that of Xen leave the kernel's default.
+    /// of virtio and that of Xen leave the kernel's default. So may a loop device, which is a file.
     pub(crate) fn is_rotational(&self) -> Option<bool> {
-        if self.name.starts_with("vd") || self.name.starts_with("xvd") {
+        if self.name.starts_with("vd")
+            || self.name.starts_with("xvd")
+            || self.name.starts_with("loop")
+        {
             return None;
         }
         self.number("queue/rotational").map(|n| n == 1)

@@ -58,8 +58,17 @@ pub fn impact(a: &Impact, methods: &[Method]) -> Result<()> {
     Ok(())
 }
 
+/// Bytes, more than which file systems of this day do not take.
+const LARGEST_FILE: u64 = 1 << 53;
+
 /// `penstock bench disk`: options of a connection without a server, and of an engine without pages.
 pub fn disk(a: &Disk) -> Result<()> {
+    if let Some(size) = a.size.filter(|size| *size > LARGEST_FILE) {
+        return refuse(
+            format!("--size {size} is more than any file can have"),
+            "twice the memory of the host is beyond every cache",
+        );
+    }
     let c = &a.connection;
     let files = first_given(&[
         ("--defaults-file", c.defaults_file.is_some()),

@@ -233,6 +233,15 @@ fn about(v: f64) -> String {
 /// What makes the figures of a volume doubtful.
 fn doubts(v: &Volume) -> Vec<String> {
     let mut doubts = Vec::new();
+    if let Some(remark) = v.file_system.remark() {
+        doubts.push(format!("{}: {remark}", v.name));
+    }
+    if v.file_system.source.starts_with("/dev/loop") {
+        doubts.push(format!(
+            "{}: a loop device, a file in another file system: what is read may come from the memory of this host",
+            v.name
+        ));
+    }
     let noisy = v.patterns().filter_map(|p| {
         let width = v.noise(p)?;
         Some(format!("{p} ({:.0} %)", width * 100.0))
