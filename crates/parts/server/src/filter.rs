@@ -241,7 +241,8 @@ impl Filter {
             || patterns.any(|p| self.may_name(p, schema) && !p.names_one_table())
     }
 
-    fn named_literally(&self, schema: &str) -> bool {
+    /// Whether a pattern without wildcards names this schema, or a table of it.
+    pub fn named_literally(&self, schema: &str) -> bool {
         self.include_schemas
             .iter()
             .chain(&self.include_tables)

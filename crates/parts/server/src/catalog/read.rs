@@ -43,8 +43,11 @@ impl Catalog {
         for part in schemas.chunks_mut(step) {
             Part::new(part).read(conn, identity, filter, &engines)?;
         }
-        // A pattern for tables of any schema names those schemas that have such a table.
-        schemas.retain(|s| s.whole || !s.tables.is_empty() || !s.views.is_empty());
+        // A pattern for tables of any schema is about those schemas that have such a table.
+        schemas.retain(|s| {
+            let empty = s.tables.is_empty() && s.views.is_empty();
+            s.whole || !empty || filter.named_literally(&s.name)
+        });
         for schema in &mut schemas {
             choose_programs(schema, filter);
             schema.create_sql = ddl::read(conn, ddl::Object::Database, &schema.name, "")?.sql;
