@@ -384,6 +384,15 @@ fn what_is_lost_with_a_table_is_named(pair: &Pair) {
         pair,
         "CREATE TRIGGER ex.extra AFTER DELETE ON ex.t FOR EACH ROW SET @a = 1",
     );
+    there(
+        pair,
+        "CREATE USER ex_may@localhost; GRANT EXECUTE ON PROCEDURE ex.p TO ex_may@localhost",
+    );
+    let may = load(pair, &["--existing", "replace"]).code(2);
+    let dry = load(pair, &["--existing", "replace", "--dry-run"]).ok();
+    there(pair, "DROP USER ex_may@localhost");
+    may.says(&["procedure `ex`.`p`"]);
+    dry.says(&["privileges of 'ex_may'@'localhost' on procedure `ex`.`p`"]);
     let versioned = !pair.is_mysql();
     if versioned {
         there(

@@ -4,7 +4,7 @@
 
 use super::{bank, transfers};
 use crate::kit::waiting::until;
-use crate::kit::{Pair, Tool, both, few};
+use crate::kit::{Pair, both, few};
 use rustix::process::Signal;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -115,20 +115,8 @@ fn among_changes(pair: &Pair, pause: u64, way: &[&str]) -> serde_json::Value {
 fn dumped(pair: &Pair, way: &[&str], pause: &AtomicU64) -> serde_json::Value {
     for attempt in 1..=ATTEMPTS {
         let _ = std::fs::remove_dir_all(pair.path("among"));
-        let tool = Tool::new([
-            "dump",
-            "--no-defaults",
-            "--json",
-            "--chunk-size",
-            "64k",
-            "-S",
-        ]);
-        let done = tool
-            .arg(pair.source().socket())
-            .args(["-u", "root", "--to"])
-            .arg(pair.path("among"))
-            .args(way.iter().copied())
-            .run();
+        let args = [&["--json", "--chunk-size", "64k"], way].concat();
+        let done = pair.dump("among", &args);
         if done.code == 0 {
             return done.summary();
         }

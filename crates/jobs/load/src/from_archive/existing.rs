@@ -27,7 +27,7 @@ pub struct Treated {
     pub left: BTreeSet<String>,
     /// They are dropped, and loaded from the archive.
     pub replaced: BTreeSet<String>,
-    /// What is lost with those that are replaced: triggers that the archive does not have, and history.
+    /// What is lost with those that are replaced: triggers that the archive does not have, history, privileges on routines.
     pub with_them: BTreeSet<String>,
     /// They are emptied, and filled from the archive.
     pub emptied: BTreeSet<String>,
@@ -61,13 +61,16 @@ impl Treated {
 
     /// Whether a table, quoted and qualified, gets its rows as it is.
     pub(super) fn refills(&self, name: &str) -> bool {
-        let sets = [&self.emptied, &self.filled];
-        let mut sets = sets.into_iter().filter(|set| !set.is_empty()).peekable();
-        if sets.peek().is_none() {
+        if !self.refills_any() {
             return false;
         }
         let words = format!("table {name}");
-        sets.any(|set| set.contains(&words))
+        self.emptied.contains(&words) || self.filled.contains(&words)
+    }
+
+    /// Whether any table does.
+    pub(super) fn refills_any(&self) -> bool {
+        !self.emptied.is_empty() || !self.filled.is_empty()
     }
 }
 
@@ -113,8 +116,8 @@ pub(super) fn decide(
         return Err(made_meanwhile(new));
     }
     // What is left is not what the archive has of that name.
-    for (what, there) in &existing.others {
-        if !treated.left.is_empty() && t.options.existing != Existing::Refuse {
+    if matches!(t.options.existing, Existing::Skip | Existing::Truncate(_)) {
+        for (what, there) in &existing.others {
             t.refused(format!(
                 "{what} is not loaded: the target has {there} of that name, which is left as it is"
             ));
@@ -137,6 +140,8 @@ pub(super) fn check_again(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
     if t.options.existing == Existing::Refuse && plan.parts.definitions {
         return existing.refuse(t.options);
     }
+    // A trigger may be there now.
+    fit::check(t, plan, plan.treated())?;
     let known: BTreeSet<&String> = plan.treated().all().collect();
     let with_them = lost_with(t, plan, &plan.treated().replaced)?;
     let mut now = existing.ours.iter().chain(&with_them);
@@ -338,8 +343,8 @@ fn referring(t: &mut Target<'_>, plan: &LoadPlan) -> Result<Vec<String>> {
     Ok(found.into_iter().collect())
 }
 
-/// What is lost with these tables, besides what is named anyway: their triggers that the load does not create, and the history of
-/// those that keep it.
+/// What is lost with these objects, besides what is named anyway: triggers of tables that the load does not create, the history of
+/// tables that keep it, and privileges on routines, which servers revoke when the routine is dropped.
 fn lost_with(
     t: &mut Target<'_>,
     plan: &LoadPlan,
@@ -380,14 +385,53 @@ fn lost_with(
             }
         }
     }
+    let is_routine = |what: &&String| ROUTINES.iter().any(|word| what.starts_with(word));
+    if replaced.iter().any(|what| is_routine(&what)) {
+        lost.extend(privileges_on_routines(t, has)?);
+    }
     Ok(lost)
+}
+
+/// How words of routines begin.
+const ROUTINES: [&str; 3] = ["function ", "procedure ", "package "];
+
+/// Access denied: to a schema, a table, a column.
+const DENIED: [u16; 3] = [1044, 1142, 1143];
+
+/// The privileges of accounts on those routines that `has` says are replaced.
+fn privileges_on_routines(t: &mut Target<'_>, has: impl Fn(String) -> bool) -> Result<Vec<String>> {
+    let sql = "SELECT LOWER(routine_type), db, routine_name, user, host FROM mysql.procs_priv";
+    let rows = match t.conn.fetch(sql) {
+        Ok(rows) => rows,
+        Err(e) if e.code().is_some_and(|code| DENIED.contains(&code)) => {
+            return Ok(vec![
+                "privileges of accounts on these routines, if there are any: this account may not read mysql.procs_priv".to_owned(),
+            ]);
+        }
+        Err(e) => {
+            return Err(failure::wire(
+                "cannot look at the privileges on routines",
+                e,
+            ));
+        }
+    };
+    let found = cells(&rows)
+        .into_iter()
+        .filter_map(|[kind, db, name, user, host]| {
+            let routine = format!("{kind} {}", quote::qualified(&db, &name));
+            has(routine.clone()).then(|| {
+                let (user, host) = (quote::text(&user), quote::text(&host));
+                format!("privileges of {user}@{host} on {routine}")
+            })
+        });
+    Ok(found.collect())
 }
 
 /// Rows of tables that keep their definitions may break a CHECK constraint that the source did not have: MariaDB does not look at
 /// them during a load (MySQL does). Those that do are exceptions.
 pub(super) fn check_constraints(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
     let treated = plan.treated();
-    if !t.id.is_mariadb() || treated.emptied.is_empty() && treated.filled.is_empty() {
+    if !t.id.is_mariadb() || !treated.refills_any() {
         return Ok(());
     }
     for part in &plan.schemas {
@@ -421,12 +465,16 @@ fn rows_of<const N: usize>(t: &mut Target<'_>, sql: &str) -> Result<Vec<[String;
         .conn
         .fetch(sql)
         .map_err(|e| failure::wire("cannot look at the target's objects", e))?;
+    Ok(cells(&rows))
+}
+
+/// The cells of rows, as text.
+fn cells<const N: usize>(rows: &[Vec<Option<Vec<u8>>>]) -> Vec<[String; N]> {
     let text = |cell: Option<&Option<Vec<u8>>>| {
         let bytes = cell.and_then(Option::as_deref).unwrap_or_default();
         String::from_utf8_lossy(bytes).into_owned()
     };
-    Ok(rows
-        .iter()
+    rows.iter()
         .map(|row| std::array::from_fn(|n| text(row.get(n))))
-        .collect())
+        .collect()
 }

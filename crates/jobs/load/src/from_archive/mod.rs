@@ -324,7 +324,7 @@ fn compare(
     let leeway = Leeway {
         rows: false,
         // A table that was there may have more of them.
-        columns: !treated.emptied.is_empty() || !treated.filled.is_empty(),
+        columns: treated.refills_any(),
     };
     let threads = options.threads;
     verify::against_archive::loaded(target.run, archive, &tables, server, threads, leeway)

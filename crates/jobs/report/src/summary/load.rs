@@ -154,7 +154,7 @@ fn histograms(made: Option<&load::HistogramsMade>) -> Item {
     })
 }
 
-/// What the target had before, and what is done with it; `all`: each object by name.
+/// What the target had before, and what is done with it; `all`: each object that is lost, by name.
 pub(super) fn existing(treated: &load::Treated, all: bool) -> Item {
     let kinds = [
         ("left as they are", &treated.left),
@@ -174,7 +174,7 @@ pub(super) fn existing(treated: &load::Treated, all: bool) -> Item {
     there.fold(item, |item, (what, objects)| {
         let names: Vec<String> = objects.iter().cloned().collect();
         let n = things(names.len() as u64, "object");
-        let named = match all {
+        let named = match all && what != "left as they are" {
             true => printable(&names.join(", ")),
             false => some(&names),
         };

@@ -392,7 +392,7 @@ pub fn drill(all: &[Drilled]) -> Summary {
     s
 }
 
-/// Describes archives whose key was encrypted again.
+/// Describes archives whose key has another encryption now.
 pub fn rekey(done: &[String]) -> Summary {
     let mut s = Summary::new("rekey", "Key changed");
     s.add(Item::new("archives").list(done).key("archives", done));
