@@ -514,3 +514,31 @@ fn value_of_routines(pair: &Pair) -> String {
         "SELECT COUNT(*) FROM information_schema.routines WHERE routine_schema = 'ex'",
     )
 }
+
+both!(a_restore_from_a_repository_replaces_too);
+fn a_restore_from_a_repository_replaces_too(pair: &Pair) {
+    fill(pair);
+    let repository = pair.path("repository");
+    let tool = |words: &[&str]| Tool::new(words.iter().copied());
+    tool(&["init"]).arg(&repository).run().ok();
+    tool(&["backup", "srv", "-u", "root", "--schemas", "ex", "-S"])
+        .arg(pair.source().socket())
+        .arg("--repository")
+        .arg(&repository)
+        .run()
+        .ok();
+    let restore = |more: &[&str]| {
+        tool(&["restore", "-u", "root", "--existing", "replace", "-S"])
+            .arg(pair.target().socket())
+            .arg("--repository")
+            .arg(&repository)
+            .args(more.iter().copied())
+            .run()
+    };
+    let before = state(pair);
+    restore(&[]).code(2).says(&["table `ex`.`t`", "--yes"]);
+    assert_eq!(state(pair), before);
+    restore(&["--yes"]).ok().says(&["replaced: 4 objects"]);
+    there(pair, "DROP TABLE ex.theirs");
+    pair.verify_against("a", pair.target()).ok();
+}

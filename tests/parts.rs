@@ -463,3 +463,16 @@ fn a_pattern_of_tables_makes_no_empty_schemas(pair: &Pair) {
         pair.target().script(b"DROP DATABASE pt").expect("dropped");
     }
 }
+
+both!(a_copy_chooses_triggers_by_name);
+fn a_copy_chooses_triggers_by_name(pair: &Pair) {
+    fill(pair);
+    pair.fill("CREATE TRIGGER pt.tr2 BEFORE DELETE ON pt.t FOR EACH ROW SET @a = 1");
+    let (from, to) = (pair.source().uri(), pair.target().uri());
+    let words = ["copy", &from, &to, "--exclude-triggers", "/2$/"];
+    let done = Tool::new(words).run().ok().says(&["equal:"]);
+    assert!(!goes_on(&done), "{}", done.out);
+    let named = "SELECT GROUP_CONCAT(trigger_name) FROM information_schema.triggers WHERE trigger_schema = 'pt'";
+    assert_eq!(pair.target().value(named).expect("names"), "tr");
+    pair.same_checksums();
+}

@@ -29,7 +29,7 @@ pub struct Summary {
     pub dump: dump::Summary,
     /// The targets.
     pub loads: Vec<load::Summary>,
-    /// Whether only a part of the source was selected: its log changes more than that.
+    /// Whether a part of the source was left out: its log changes more than that.
     pub partial: bool,
     /// The whole run, in seconds.
     pub seconds: f64,
@@ -205,7 +205,10 @@ fn once(run: &Run, options: &Options) -> Result<Summary, Failed> {
     }
     let reading = dump.rows_seconds * dump.threads.max(1) as f64;
     Ok(Summary {
-        partial: !options.dump.filter.takes_all(),
+        partial: {
+            let o = &options.dump;
+            !o.filter.is_empty() || !(o.routines && o.events && o.triggers)
+        },
         waited_for_targets: (feed.waited().as_secs_f64() / reading.max(1e-9)).min(1.0),
         dump,
         loads: loaded.into_iter().collect::<Result<_>>().map_err(wrong)?,
