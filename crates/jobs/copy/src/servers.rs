@@ -115,6 +115,12 @@ impl Failed {
     }
 }
 
+/// Whether something of the source is not copied.
+fn leaves_out(dump: &dump::Options) -> bool {
+    let kinds = [dump.routines, dump.events, dump.triggers];
+    !dump.filter.is_empty() || kinds.contains(&false)
+}
+
 fn of_target(e: Error) -> Error {
     failure::of_server("the target", e)
 }
@@ -205,10 +211,7 @@ fn once(run: &Run, options: &Options) -> Result<Summary, Failed> {
     }
     let reading = dump.rows_seconds * dump.threads.max(1) as f64;
     Ok(Summary {
-        partial: {
-            let o = &options.dump;
-            !o.filter.is_empty() || !(o.routines && o.events && o.triggers)
-        },
+        partial: leaves_out(&options.dump),
         waited_for_targets: (feed.waited().as_secs_f64() / reading.max(1e-9)).min(1.0),
         dump,
         loads: loaded.into_iter().collect::<Result<_>>().map_err(wrong)?,
