@@ -299,6 +299,22 @@ fn limits_hold() {
     nothing_left(dir.path());
 }
 
+#[test]
+fn a_rate_that_leaves_nothing_to_measure_is_refused() {
+    let dir = directory();
+    let at = |rate: &str, more: &[&str]| {
+        let tool = disk(dir.path()).args(["--size", "8M", "--max-rate", rate]);
+        tool.args(more.iter().copied()).run()
+    };
+    at("100k", &["--pattern", "random-read", "--max-time", "5s"])
+        .code(12)
+        .says(&["to write the files", "nothing was written", "--size"]);
+    at("100k", &["--pattern", "sequential", "--measure", "1s"])
+        .code(12)
+        .says(&["one operation of", "nothing was written", "--pattern"]);
+    nothing_left(dir.path());
+}
+
 both!(the_directories_of_a_server_are_measured);
 fn the_directories_of_a_server_are_measured(pair: &Pair) {
     let server = pair.source();

@@ -135,6 +135,48 @@ fn what_a_killed_run_left_is_removed_by_the_next() {
 }
 
 #[test]
+fn figures_are_not_lost_with_what_cannot_be_removed() {
+    let dir = directory();
+    let running = disk(dir.path())
+        .args(["--size", "8M", "--pattern", "random-write", "--runs", "1"])
+        .args(["--ramp", "0", "--measure", "1s", "--json"])
+        .start();
+    let foreign = dir.path().join(WORK).join("mine");
+    until("the file is there", || {
+        std::fs::write(&foreign, "mine").is_ok()
+    });
+    let done = running.wait().code(3);
+    let summary = done.summary();
+    assert!(!summary["volumes"][0]["patterns"].is_null(), "{summary:#}");
+    let left = summary["not_removed"][0].as_str().expect("a reason");
+    assert!(left.contains("cannot remove"), "{left}");
+    assert_eq!(std::fs::read_to_string(&foreign).expect("a file"), "mine");
+    let rest: Vec<_> = std::fs::read_dir(dir.path().join(WORK))
+        .expect("a directory")
+        .collect();
+    assert_eq!(rest.len(), 1);
+}
+
+/// Descriptors run out at one step after the other.
+#[test]
+fn too_few_open_files_leave_nothing() {
+    let dir = directory();
+    let mut failed = 0;
+    for most in 6..24 {
+        let line = format!(
+            "ulimit -n {most}; exec '{}' bench disk '{}' --size 8M --runs 1 --ramp 0 --measure 20ms --pattern commit --pattern small-files",
+            crate::kit::binary::path().display(),
+            dir.path().display()
+        );
+        let mut shell = std::process::Command::new("sh");
+        let done = shell.args(["-c", &line]).output().expect("a shell");
+        failed += usize::from(!done.status.success());
+        nothing_left(dir.path());
+    }
+    assert!((1..18).contains(&failed), "{failed}");
+}
+
+#[test]
 fn a_full_disk_ends_it_and_is_freed() {
     let Some(mounted) = Mounted::without_device("tmpfs", "size=128m") else {
         return;

@@ -39,8 +39,8 @@ fn disk(a: &Disk, run: &Run, screen: &Screen) -> Result<u8> {
         super::forecast::keep_disks(&kept.done);
     }
     screen.summary(&kept.summary);
-    let left_out = super::exceptions(&kept.done.left_out);
-    Ok(super::report::code(&kept, left_out, run))
+    let code = super::exceptions(&kept.summary.exceptions);
+    Ok(super::report::code(&kept, code, run))
 }
 
 fn compare(a: &Compare, screen: &Screen) -> Result<u8> {

@@ -14,6 +14,7 @@ mod doublewrite;
 mod engine;
 pub mod estimate;
 mod figures;
+mod limits;
 mod log;
 mod measure;
 mod mixed;
@@ -90,6 +91,8 @@ pub struct Summary {
     pub longest: Option<Duration>,
     /// What was not measured, by name.
     pub left_out: Vec<String>,
+    /// Files that could not be removed: each directory with the reason.
+    pub not_removed: Vec<String>,
 }
 
 /// Measures.
@@ -127,6 +130,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         tested.push(random::Tested::new(place, size, engine));
     }
     let (ramp, measure) = fitting(run, options, tested.len());
+    limits::check(run, options, &tested, measure)?;
     let deadline = options.longest.map(|longest| begin + longest);
     let mut left_out = Vec::new();
     for (tested, volume) in tested.iter_mut().zip(&mut volumes) {
@@ -162,9 +166,9 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         }
     }
     drop(phase);
-    for tested in tested {
-        tested.remove()?;
-    }
+    // What was measured is not lost because of what is left on the disk.
+    let removed = tested.into_iter().map(|t| t.remove());
+    let not_removed = removed.filter_map(|r| r.err().map(|e| e.what)).collect();
     Ok(Summary {
         server,
         volumes,
@@ -175,6 +179,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         max_rate: run.disk_limiter.rate(),
         longest: options.longest,
         left_out,
+        not_removed,
     })
 }
 

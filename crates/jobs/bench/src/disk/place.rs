@@ -37,6 +37,9 @@ pub const DOUBLEWRITE: &str = "doublewrite";
 /// The beginning of the names of small files.
 pub const SMALL: &str = "small-";
 
+/// All of them but small files.
+const USUAL: [&str; 5] = [MARK, DATA, NEW, LOG, DOUBLEWRITE];
+
 /// A directory under test.
 pub struct Place {
     path: PathBuf,
@@ -45,6 +48,8 @@ pub struct Place {
     pub file_system: FileSystem,
     parent: File,
     work: File,
+    /// Whether our directory was there before, empty: then it is somebody's, and stays.
+    stays: bool,
     removed: bool,
 }
 
@@ -83,16 +88,17 @@ impl Place {
         if file_system.read_only {
             return Err(fail("write to", Errno::ROFS.into()));
         }
-        let work = locked(&parent, &path)?;
+        let (work, made) = locked(&parent, &path)?;
         let mut place = Place {
             path,
             uses: use_.into_iter().collect(),
             file_system,
             parent,
             work,
+            stays: false,
             removed: false,
         };
-        place.take_over(run)?;
+        place.take_over(run, made)?;
         if let Some(remark) = place.file_system.remark() {
             run.observer.warn(format!("{}: {remark}", place.name()));
         }
@@ -130,8 +136,9 @@ impl Place {
     }
 
     /// Removes what a dead run left; says whose directory this is.
-    fn take_over(&mut self, run: &Run) -> Result<()> {
+    fn take_over(&mut self, run: &Run, made: bool) -> Result<()> {
         let names = self.names()?;
+        self.stays = !made && names.is_empty();
         let mut freed = 0;
         if !names.is_empty() {
             let marked = self.is_marked();
@@ -224,13 +231,27 @@ impl Place {
         if self.removed {
             return Ok(());
         }
-        for name in self.names()? {
-            if is_ours(&name) {
-                self.unlink(&name)?;
+        match self.names() {
+            Ok(names) => {
+                for name in names.iter().filter(|n| is_ours(n)) {
+                    self.unlink(name)?;
+                }
+            }
+            // To list a directory takes a descriptor, and there may be none left: what it usually holds is known.
+            Err(_) => {
+                for name in USUAL {
+                    match rfs::unlinkat(&self.work, name, AtFlags::empty()) {
+                        Ok(()) | Err(Errno::NOENT) => {}
+                        Err(e) => return Err(failed("remove a file in", &self.path, &e.into())),
+                    }
+                }
             }
         }
-        rfs::unlinkat(&self.parent, WORK, AtFlags::REMOVEDIR)
-            .map_err(|e| failed("remove the benchmark's directory in", &self.path, &e.into()))?;
+        if !self.stays {
+            rfs::unlinkat(&self.parent, WORK, AtFlags::REMOVEDIR).map_err(|e| {
+                failed("remove the benchmark's directory in", &self.path, &e.into())
+            })?;
+        }
         self.removed = true;
         Ok(())
     }
@@ -245,61 +266,75 @@ impl Drop for Place {
 
 fn is_ours(name: &str) -> bool {
     let small = |n: &str| n.len() <= 20 && n.bytes().all(|b| b.is_ascii_digit());
-    [MARK, DATA, NEW, LOG, DOUBLEWRITE].contains(&name)
-        || name.strip_prefix(SMALL).is_some_and(small)
+    USUAL.contains(&name) || name.strip_prefix(SMALL).is_some_and(small)
 }
 
-/// Makes and locks the directory of our own, or locks one that a dead run left.
-fn locked(parent: &File, path: &Path) -> Result<File> {
+/// Makes and locks the directory of our own, or locks one that a dead run left; says whether it was made.
+fn locked(parent: &File, path: &Path) -> Result<(File, bool)> {
     let fail = |doing: &str, e: Errno| failed(doing, path, &e.into());
-    let shown = || printable(&path.join(WORK).to_string_lossy());
     // A run that ends meanwhile removes the directory between two of these steps.
     for _ in 0..100 {
-        match rfs::mkdirat(parent, WORK, Mode::RWXU) {
-            Ok(()) | Err(Errno::EXIST) => {}
+        let made = match rfs::mkdirat(parent, WORK, Mode::RWXU) {
+            Ok(()) => true,
+            Err(Errno::EXIST) => false,
             Err(e) => return Err(fail("make a directory in", e)),
-        }
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let work = match rfs::openat(parent, WORK, flags, Mode::empty()) {
-            Ok(fd) => File::from(fd),
-            Err(Errno::NOENT) => continue,
-            Err(Errno::NOTDIR | Errno::LOOP) => {
-                let what = format!(
-                    "{} is there already, and is no directory of this benchmark",
-                    shown()
-                );
-                return Err(Error::new(Kind::Target, what)
-                    .hint("move it away, or measure in another directory"));
-            }
-            Err(e) => return Err(fail("open a directory in", e)),
         };
-        let own = work.metadata().map_err(|e| failed("look at", path, &e))?;
-        if own.uid() != rustix::process::geteuid().as_raw() {
-            let what = format!(
-                "{} is there already, and belongs to another account",
-                shown()
-            );
-            return Err(Error::new(Kind::Target, what)
-                .hint("run as that account, or measure in another directory"));
-        }
-        match rfs::flock(&work, rfs::FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => {
-                let what = format!(
-                    "another penstock bench disk measures in {}",
-                    printable(&path.to_string_lossy())
-                );
-                return Err(Error::new(Kind::Lock, what)
-                    .hint("two at a time would measure each other: wait for its end"));
+        match opened_and_locked(parent, path) {
+            Ok(Some(work)) => return Ok((work, made)),
+            Ok(None) => {}
+            Err(e) => {
+                if made {
+                    // It is empty; where it is not, another run has taken it.
+                    let _ = rfs::unlinkat(parent, WORK, AtFlags::REMOVEDIR);
+                }
+                return Err(e);
             }
-            Err(e) => return Err(fail("lock a directory in", e)),
-        }
-        let named = rfs::statat(parent, WORK, AtFlags::SYMLINK_NOFOLLOW);
-        if named.is_ok_and(|s| s.st_ino == own.ino()) {
-            return Ok(work);
         }
     }
     Err(fail("make a directory in", Errno::AGAIN))
+}
+
+/// Opens and locks the directory of our own; `None` if it was removed meanwhile.
+fn opened_and_locked(parent: &File, path: &Path) -> Result<Option<File>> {
+    let fail = |doing: &str, e: Errno| failed(doing, path, &e.into());
+    let shown = || printable(&path.join(WORK).to_string_lossy());
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let work = match rfs::openat(parent, WORK, flags, Mode::empty()) {
+        Ok(fd) => File::from(fd),
+        Err(Errno::NOENT) => return Ok(None),
+        Err(Errno::NOTDIR | Errno::LOOP) => {
+            let what = format!(
+                "{} is there already, and is no directory of this benchmark",
+                shown()
+            );
+            return Err(Error::new(Kind::Target, what)
+                .hint("move it away, or measure in another directory"));
+        }
+        Err(e) => return Err(fail("open a directory in", e)),
+    };
+    let own = work.metadata().map_err(|e| failed("look at", path, &e))?;
+    if own.uid() != rustix::process::geteuid().as_raw() {
+        let what = format!(
+            "{} is there already, and belongs to another account",
+            shown()
+        );
+        return Err(Error::new(Kind::Target, what)
+            .hint("run as that account, or measure in another directory"));
+    }
+    match rfs::flock(&work, rfs::FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(Errno::WOULDBLOCK) => {
+            let what = format!(
+                "another penstock bench disk measures in {}",
+                printable(&path.to_string_lossy())
+            );
+            return Err(Error::new(Kind::Lock, what)
+                .hint("two at a time would measure each other: wait for its end"));
+        }
+        Err(e) => return Err(fail("lock a directory in", e)),
+    }
+    let named = rfs::statat(parent, WORK, AtFlags::SYMLINK_NOFOLLOW);
+    Ok(named.is_ok_and(|s| s.st_ino == own.ino()).then_some(work))
 }
 
 #[cfg(test)]
@@ -349,6 +384,11 @@ mod tests {
             assert_eq!(std::fs::read_dir(&work).unwrap().count(), names.len());
             std::fs::remove_dir_all(&work).unwrap();
         }
+        // An empty one may be anybody's.
+        std::fs::create_dir(&work).unwrap();
+        open(dir.path()).unwrap().remove().unwrap();
+        assert_eq!(std::fs::read_dir(&work).unwrap().count(), 0);
+        std::fs::remove_dir(&work).unwrap();
         // A link leads nowhere.
         std::os::unix::fs::symlink("/tmp", &work).unwrap();
         assert_eq!(open(dir.path()).err().map(|e| e.kind), Some(Kind::Target));

@@ -46,13 +46,21 @@ pub fn log_size(size: u64) -> u64 {
     (size / 4).clamp(1 << 20, LARGEST_LOG)
 }
 
+fn any(patterns: &[Pattern], needs: fn(Pattern) -> bool) -> u64 {
+    u64::from(patterns.iter().any(|p| needs(*p)))
+}
+
+/// Bytes that are written before anything is measured.
+pub fn written(size: u64, patterns: &[Pattern]) -> u64 {
+    any(patterns, Pattern::needs_data) * size
+        + any(patterns, Pattern::needs_log) * log_size(size)
+        + any(patterns, Pattern::needs_doublewrite) * LARGEST_DOUBLEWRITE
+}
+
 /// Bytes of all files at once.
 pub fn room(size: u64, patterns: &[Pattern]) -> u64 {
-    let any = |needs: fn(Pattern) -> bool| u64::from(patterns.iter().any(|p| needs(*p)));
-    any(Pattern::needs_data) * size
-        + any(Pattern::needs_new) * size
-        + any(Pattern::needs_log) * log_size(size)
-        + any(Pattern::needs_doublewrite) * LARGEST_DOUBLEWRITE
+    written(size, patterns)
+        + any(patterns, Pattern::needs_new) * size
         // Small files, directories, and what the file system itself needs for all of it.
         + (4 << 20)
 }

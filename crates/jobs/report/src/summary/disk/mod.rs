@@ -99,7 +99,9 @@ pub fn disk(d: &bench::disk::Summary) -> Summary {
     }
     let left = Item::new("not measured, because of --max-time");
     s.add(left.list(&d.left_out).key("not_measured", &d.left_out));
-    s.exceptions.clone_from(&d.left_out);
+    let not_removed = Item::new("not removed").key("not_removed", &d.not_removed);
+    s.add(not_removed.list(&d.not_removed));
+    s.exceptions = [&d.left_out[..], &d.not_removed[..]].concat();
     for v in &d.volumes {
         s.items.extend(figures(v, d.volumes.len() > 1));
     }
