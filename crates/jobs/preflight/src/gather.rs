@@ -135,11 +135,11 @@ fn quiet(run: &Run) -> Run {
 
 /// The server's host, if it is this one.
 fn host(conn: &Conn, options: &Options, id: &Identity) -> Known<Host> {
-    match Process::of(conn, &options.server.endpoint, id) {
-        Some(process) => Ok(Host::this(process.id())),
-        None => Err(printable(&format!(
-            "the server at {} (its host says that it is {}) is not a mysqld or mariadbd of this host, as far as can be seen: run this there",
-            options.server.endpoint, id.hostname
+    match Process::found(conn, &options.server.endpoint, id) {
+        Ok(process) => Ok(Host::this(process.id())),
+        Err(why) => Err(printable(&format!(
+            "the server at {} is not a mysqld or mariadbd of this host, as far as can be seen: {why}; run this on its host, as root or as its account",
+            options.server.endpoint
         ))),
     }
 }

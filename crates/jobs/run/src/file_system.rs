@@ -70,6 +70,25 @@ impl FileSystem {
         Ok(found)
     }
 
+    /// Whether there is no device of this host below it: it is memory, or another host's.
+    pub fn has_no_device(&self) -> bool {
+        matches!(self.kind.as_str(), "tmpfs" | "ramfs") || self.is_network()
+    }
+
+    fn is_network(&self) -> bool {
+        [
+            "nfs",
+            "nfs4",
+            "cifs",
+            "smb3",
+            "9p",
+            "ceph",
+            "glusterfs",
+            "fuse.sshfs",
+        ]
+        .contains(&self.kind.as_str())
+    }
+
     /// What has to be said about figures from such a file system.
     pub fn remark(&self) -> Option<&'static str> {
         match self.kind.as_str() {
@@ -79,7 +98,7 @@ impl FileSystem {
             "overlay" => {
                 Some("an overlay of a container: a database belongs on a volume of its own")
             }
-            "nfs" | "nfs4" | "cifs" | "smb3" | "9p" | "ceph" | "glusterfs" | "fuse.sshfs" => Some(
+            _ if self.is_network() => Some(
                 "a network file system: every sync waits for another host, and a lost connection stalls the server",
             ),
             _ => None,

@@ -143,28 +143,44 @@ impl Process {
     /// The server at the other end of a connection, if it runs on this host and is a server: CPU time
     /// of a proxy or another program would mislead.
     pub fn of(conn: &Conn, endpoint: &Endpoint, id: &Identity) -> Option<Process> {
+        Process::found(conn, endpoint, id).ok()
+    }
+
+    /// The same, or why it is not known.
+    pub fn found(conn: &Conn, endpoint: &Endpoint, id: &Identity) -> Result<Process, String> {
         let found = match endpoint {
-            Endpoint::Unix(_) => Process(conn.peer_process()?),
+            Endpoint::Unix(_) => Process(
+                conn.peer_process()
+                    .ok_or("the kernel does not say which process is behind its socket")?,
+            ),
             Endpoint::Tcp(..) => {
                 if !is_this_one(endpoint, id) {
-                    return None;
+                    return Err(format!("its host says that it is {}", id.hostname));
                 }
-                let file = PathBuf::from(id.variable("pid_file")?);
+                let file = id.variable("pid_file");
+                let file = PathBuf::from(file.ok_or("it has no process id file")?);
                 let file = if file.is_relative() {
                     Path::new(&id.datadir).join(file)
                 } else {
                     file
                 };
-                let text = std::fs::read_to_string(file).ok()?;
-                Process(text.trim().parse().ok()?)
+                let text = std::fs::read_to_string(&file).map_err(|e| {
+                    format!(
+                        "its process id file {} cannot be read ({e}); over its socket none is needed",
+                        file.display()
+                    )
+                })?;
+                let id = text.trim().parse();
+                Process(id.map_err(|_| format!("{} holds no process id", file.display()))?)
             }
         };
-        let command = std::fs::read(format!("/proc/{}/cmdline", found.0)).ok()?;
+        let none = |_| format!("there is no process {} here", found.0);
+        let command = std::fs::read(format!("/proc/{}/cmdline", found.0)).map_err(none)?;
         let command = String::from_utf8_lossy(&command);
-        ["mysqld", "mariadbd"]
-            .iter()
-            .any(|n| command.contains(n))
-            .then_some(found)
+        match ["mysqld", "mariadbd"].iter().any(|n| command.contains(n)) {
+            true => Ok(found),
+            false => Err(format!("process {} is no mysqld or mariadbd", found.0)),
+        }
     }
 
     /// Its process id.

@@ -92,5 +92,11 @@ mod tests {
         file.fires(&CHECK, Severity::Warning, "/var/x.img");
         // btrfs and overlays give files numbers that no device has.
         Made::new(&[]).place("data", (0, 40)).unseen(&CHECK, "0:40");
+        // Memory and what other hosts have has none here.
+        for kind in ["tmpfs", "nfs4"] {
+            let none = Made::new(&[]).place("data", (0, 40));
+            none.file_system("data", |f| kind.clone_into(&mut f.kind))
+                .fine(&CHECK);
+        }
     }
 }

@@ -28,7 +28,8 @@ fn look(facts: &Facts) -> Known<Seen> {
             return match e.kind {
                 base::Kind::Target | base::Kind::Storage => {
                     let mut seen = Seen::fine("the place is refused");
-                    let finding = seen.found(facts.lacking(Job::Dump), e.what.clone());
+                    // It was named, so a dump is meant.
+                    let finding = seen.found(Severity::Serious, e.what.clone());
                     if let Some(hint) = &e.hint {
                         finding.todo(hint);
                     }
@@ -95,7 +96,7 @@ mod tests {
             let e = Error::new(kind, "/backup/x is not empty");
             Made::new(&[]).but(|f| (f.dump, f.dump_place) = (Ok(Err(e)), true))
         };
-        refused(Kind::Target).fires(&CHECK, Severity::Warning, "not empty");
+        refused(Kind::Target).fires(&CHECK, Severity::Serious, "not empty");
         refused(Kind::Privilege).unseen(&CHECK, "how large a dump would be");
     }
 }

@@ -39,11 +39,11 @@ fn look(facts: &Facts) -> Known<Seen> {
             }
         };
         let names: Vec<&str> = disks.iter().map(|d| d.name.as_str()).collect();
-        seen.saw(format!(
-            "{use_} ({}): {}",
-            place.path.display(),
-            names.join(", ")
-        ));
+        let on = match names.is_empty() {
+            true => place.file_system.kind.clone(),
+            false => names.join(", "),
+        };
+        seen.saw(format!("{use_} ({}): {on}", place.path.display()));
         let shared: Vec<&str> = disks
             .iter()
             .filter(|d| of_data.contains(d))
@@ -98,5 +98,9 @@ mod tests {
         let none = Made::new(&[("log_bin", "OFF")]).place("binary log", (259, 0));
         none.fine(&CHECK);
         beside().place("data", (0, 9)).unseen(&CHECK, "0:9");
+        let memory = beside().place("data", (0, 9));
+        memory
+            .file_system("data", |f| f.kind = "tmpfs".to_owned())
+            .fine(&CHECK);
     }
 }

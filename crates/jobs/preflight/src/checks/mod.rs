@@ -102,11 +102,21 @@ fn together(places: &[Place]) -> Vec<(String, &Place)> {
     all.into_iter().map(named).collect()
 }
 
-/// Each directory with its device and everything below that; what cannot be seen is said.
+/// Each directory with its device and everything below that; what cannot be seen is said. Memory and what other hosts have
+/// have no device here.
 fn layers<'a>(facts: &'a Facts, seen: &mut Seen) -> Known<Vec<(&'a Place, Vec<Device>)>> {
     let host = facts.host()?;
     let mut all = Vec::new();
     for place in facts.places(seen)? {
+        if place.file_system.has_no_device() {
+            seen.saw(format!(
+                "{} ({}): {}, no device of this host",
+                place.use_,
+                place.path.display(),
+                place.file_system.kind
+            ));
+            continue;
+        }
         match host.device(place.file_system.device) {
             Ok(device) => all.push((place, device.stack())),
             Err(why) => seen.not_seen(unseen(place, &why)),
@@ -115,8 +125,11 @@ fn layers<'a>(facts: &'a Facts, seen: &mut Seen) -> Known<Vec<(&'a Place, Vec<De
     Ok(all)
 }
 
-/// The disks below a directory.
+/// The disks below a directory; none below memory and what other hosts have.
 fn disks_of(facts: &Facts, place: &Place) -> Known<Vec<Device>> {
+    if place.file_system.has_no_device() {
+        return Ok(Vec::new());
+    }
     let device = facts.host()?.device(place.file_system.device);
     device.map(|d| d.disks()).map_err(|why| unseen(place, &why))
 }

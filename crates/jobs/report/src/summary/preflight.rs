@@ -52,10 +52,7 @@ pub fn preflight(p: &preflight::Summary) -> Summary {
         });
     }
     s.add(seen(p));
-    let named: Vec<String> = not_run
-        .iter()
-        .map(|(name, why)| format!("{name}: {why}"))
-        .collect();
+    let named = by_reason(&not_run);
     s.add(Item::new("not run").list(&named));
     let not_asked: Vec<String> = p
         .not_asked
@@ -132,6 +129,20 @@ fn seen(p: &preflight::Summary) -> Item {
         }
     }
     item
+}
+
+/// What could not be looked at, each reason once: a host that is not this one is the reason of half of all checks.
+fn by_reason(not_run: &[(&str, &str)]) -> Vec<String> {
+    let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (name, why) in not_run {
+        match all.iter_mut().find(|(reason, _)| reason == why) {
+            Some((_, names)) => names.push(name),
+            None => all.push((why, vec![name])),
+        }
+    }
+    all.iter()
+        .map(|(why, names)| format!("{}: {why}", names.join(", ")))
+        .collect()
 }
 
 fn not_run_json(all: &[(&str, &str)]) -> Vec<Value> {
