@@ -261,3 +261,18 @@ fn runs_of_tpcc_are_recorded_and_compared(pair: &Pair) {
         .ok()
         .says(&["3.html", "TPC-C"]);
 }
+
+/// A pipe would be waited for until somebody writes to it.
+#[test]
+fn a_pipe_is_refused() {
+    let files = Files::new();
+    let record = files.write("a.json", &disks("/a", "1", &[1.0, 2.0, 3.0]));
+    let pipe = files.0.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo").success());
+    let refused = "it is no regular file";
+    compare(&pipe, &record).run().code(8).says(&[refused]);
+    compare(&record, &pipe).run().code(8).says(&[refused]);
+    let report = Tool::new(["report"]).arg(&pipe);
+    report.run().code(8).says(&[refused]);
+}

@@ -6,7 +6,6 @@ use base::units::printable;
 use base::{Error, Kind, Result};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -166,7 +165,7 @@ fn recording(path: &Path) -> Result<Option<Value>> {
     if path.is_dir() {
         return Ok(None);
     }
-    let file = File::open(path).map_err(|e| run::state::storage("open", path, &e))?;
+    let file = record::open(path).map_err(|e| run::state::storage("open", path, &e))?;
     let mut text = Vec::new();
     file.take(record::LARGEST)
         .read_to_end(&mut text)

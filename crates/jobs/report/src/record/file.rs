@@ -8,6 +8,7 @@ use base::{Error, Kind, Result, units::printable};
 use serde::Deserialize;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The name of a record in a directory.
@@ -139,7 +140,7 @@ pub fn read(path: &Path) -> Result<Record> {
     } else {
         path.to_owned()
     };
-    let file = File::open(&path).map_err(|e| {
+    let file = open(&path).map_err(|e| {
         let directory = e.kind() == std::io::ErrorKind::NotFound && path.ends_with(NAME);
         let e = storage("open", &path, &e);
         if directory {
@@ -159,6 +160,18 @@ pub fn read(path: &Path) -> Result<Record> {
         ));
     }
     parse(&text, &path)
+}
+
+/// Opens a regular file: a pipe would wait for its writer, and can be read once only.
+pub fn open(path: &Path) -> std::io::Result<File> {
+    let file = File::options()
+        .read(true)
+        .custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed())
+        .open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(std::io::Error::other("it is no regular file")),
+    }
 }
 
 /// What decides whether the rest can be read.

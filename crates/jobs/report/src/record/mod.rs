@@ -14,7 +14,7 @@ pub mod settings;
 #[cfg(test)]
 mod tests;
 
-pub use file::{LARGEST, NAME, Part, Place, read};
+pub use file::{LARGEST, NAME, Part, Place, open, read};
 pub use keep::{Kept, keep};
 pub use recorder::Recorder;
 
