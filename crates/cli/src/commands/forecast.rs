@@ -27,13 +27,8 @@ pub fn keep_disks(measured: &bench::disk::Summary) {
     for volume in &measured.volumes {
         let median = |pattern| volume.spread(pattern).map(|s| s.median);
         if let (Some(write), Some(read)) = (median(Pattern::Append), median(Pattern::Read)) {
-            let device = volume.file_system.device;
             // The benchmark is done whether or not it is kept.
-            let _ = history.keep_disk(Disk {
-                device,
-                write,
-                read,
-            });
+            let _ = history.keep_disk(Disk::of(&volume.file_system, write, read));
         }
     }
 }
@@ -46,7 +41,7 @@ impl<'r> Forecasts<'r> {
         Forecasts {
             run,
             limits: Limits {
-                write: disk.map(|d| d.write),
+                write: disk.as_ref().map(|d| d.write),
                 read: disk.map(|d| d.read),
                 ..limits
             },

@@ -9,6 +9,7 @@ use crate::cpu;
 use crate::make::Basis;
 use crate::stage::Stage;
 use crate::work::{Work, hashed};
+use run::file_system::FileSystem;
 use run::state::{self, Opened, StateDir};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -61,15 +62,68 @@ pub struct Earlier {
 }
 
 /// A disk, as `penstock bench disk` measured it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Disk {
-    /// The number of the device.
+    /// The number of the device, which another one may have after a restart.
     pub device: u64,
+    /// A hash of its file system, by which it is known then.
+    pub file_system: String,
     /// Bytes per second that are written one after the other.
     pub write: f64,
     /// Bytes per second that are read so.
     pub read: f64,
+}
+
+impl Disk {
+    /// What was measured on this file system: bytes per second.
+    pub fn of(on: &FileSystem, write: f64, read: f64) -> Disk {
+        Disk {
+            device: on.device,
+            file_system: hashed(&format!("{} {} {}", on.kind, on.source, on.size)),
+            write,
+            read,
+        }
+    }
+
+    /// Whether a disk can be like this: 1 kB to 1 TB a second.
+    fn can_be(&self) -> bool {
+        [self.write, self.read]
+            .iter()
+            .all(|rate| (1e3..1e12).contains(rate))
+    }
+}
+
+/// Longer runs than this teach nothing: a month.
+const LONGEST: f64 = 31.0 * 86400.0;
+
+/// More of anything than any server has.
+const MOST: u64 = 1 << 60;
+
+impl Ran {
+    /// Whether a run can have been like this: another program, or a damaged disk, may have written the line.
+    fn can_be(&self) -> bool {
+        let time = |s: f64| (0.0..=LONGEST).contains(&s);
+        let (w, all) = (&self.work, self.work.all());
+        let amounts = [
+            w.rows.bytes,
+            w.tablespaces.bytes,
+            w.stored,
+            w.alone,
+            self.written,
+        ];
+        let counts = [
+            w.tables, w.objects, all.rows, all.tables, w.workers, w.cores,
+        ];
+        let forecast = self
+            .forecast
+            .is_none_or(|f| time(f.seconds) && f.seconds > 0.0);
+        time(self.seconds)
+            && self.seconds > 0.0
+            && self.stages.values().all(|s| time(*s))
+            && amounts.iter().chain(&counts).all(|n| *n < MOST)
+            && forecast
+    }
 }
 
 /// What a line is about.
@@ -131,13 +185,14 @@ impl History {
 
     fn add(&mut self, about: About) {
         match about {
-            About::Run(ran) if ran.seconds.is_finite() && ran.seconds > 0.0 => self.runs.push(*ran),
-            About::Run(_) => {}
+            About::Run(ran) if ran.can_be() => self.runs.push(*ran),
             About::Speed(speed) => self.speed = Some(speed).filter(|s| (0.01..100.0).contains(s)),
-            About::Disk(disk) => {
-                self.disks.retain(|d| d.device != disk.device);
+            About::Disk(disk) if disk.can_be() => {
+                self.disks
+                    .retain(|d| (d.device, &d.file_system) != (disk.device, &disk.file_system));
                 self.disks.push(disk);
             }
+            About::Run(_) | About::Disk(_) => {}
         }
     }
 
@@ -148,10 +203,12 @@ impl History {
 
     /// What is known of the disk that a directory is on, or would be on.
     pub fn disk(&self, directory: &Path) -> Option<Disk> {
-        use std::os::unix::fs::MetadataExt;
         let path = std::path::absolute(directory).ok()?;
-        let device = path.ancestors().find_map(|p| p.metadata().ok())?.dev();
-        self.disks.iter().find(|d| d.device == device).copied()
+        let mut above = path.ancestors();
+        let on = above.find_map(|p| FileSystem::at(p).ok())?;
+        let known = Disk::of(&on, 0.0, 0.0);
+        let same = |d: &&Disk| (d.device, &d.file_system) == (known.device, &known.file_system);
+        self.disks.iter().find(same).cloned()
     }
 
     /// How fast this processor is, as a multiple of the one of the built-in rates; measured once.
@@ -169,7 +226,7 @@ impl History {
 
     /// Keeps what a disk can do.
     pub fn keep_disk(&mut self, disk: Disk) -> Result<(), String> {
-        self.add(About::Disk(disk));
+        self.add(About::Disk(disk.clone()));
         self.append(About::Disk(disk))
     }
 

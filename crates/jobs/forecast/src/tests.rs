@@ -1,6 +1,7 @@
 //! The model, the fit, the history and what they make together.
 
 use crate::fit::{Seen, factors};
+use crate::history::Ran;
 use crate::judge::Ended;
 use crate::model::parts;
 use crate::stage::Stage;
@@ -427,19 +428,42 @@ fn a_directory_that_cannot_be_written_fails_nothing() {
 }
 
 #[test]
+fn a_run_that_cannot_have_been_teaches_nothing() {
+    let can = |change: fn(&mut Ran)| {
+        let state = tempfile::tempdir().expect("a directory");
+        let mut ran = Ran {
+            work: dump(100),
+            seconds: 3.0,
+            ..Ran::default()
+        };
+        change(&mut ran);
+        let mut history = History::open(Some(state.path()));
+        history.keep(ran).expect("kept");
+        History::open(Some(state.path())).runs().len() == 1
+    };
+    assert!(can(|_| ()));
+    assert!(!can(|r| r.seconds = 1e300));
+    assert!(!can(|r| r.seconds = -1.0));
+    assert!(!can(|r| r.work.rows.bytes = u64::MAX));
+    assert!(!can(|r| r.written = u64::MAX));
+    assert!(!can(|r| {
+        r.stages.insert(Stage::Rest, -5.0);
+    }));
+}
+
+#[test]
 fn a_disk_is_known_by_its_device() {
-    use std::os::unix::fs::MetadataExt;
     let state = tempfile::tempdir().expect("a directory");
     let mut history = History::open(Some(state.path()));
-    let device = state.path().metadata().expect("a directory").dev();
+    let on = run::file_system::FileSystem::at(state.path()).expect("a file system");
     for write in [1e8, 2e8] {
-        let disk = Disk {
-            device,
-            write,
-            read: 3e8,
-        };
-        history.keep_disk(disk).expect("kept");
+        history.keep_disk(Disk::of(&on, write, 3e8)).expect("kept");
     }
+    // Another volume, which the kernel gave the same number after a restart; and what no disk can do.
+    let mut other = on.clone();
+    other.source = "/dev/another".to_owned();
+    history.keep_disk(Disk::of(&other, 5e8, 5e8)).expect("kept");
+    history.keep_disk(Disk::of(&on, 1e300, 3e8)).expect("kept");
     let read = History::open(Some(state.path()));
     let of = read
         .disk(&state.path().join("not/yet/there"))

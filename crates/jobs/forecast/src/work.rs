@@ -88,10 +88,10 @@ impl Work {
     pub fn all(&self) -> Amount {
         let (a, b) = (self.rows, self.tablespaces);
         Amount {
-            tables: a.tables + b.tables,
-            rows: a.rows + b.rows,
-            values: a.values + b.values,
-            bytes: a.bytes + b.bytes,
+            tables: a.tables.saturating_add(b.tables),
+            rows: a.rows.saturating_add(b.rows),
+            values: a.values.saturating_add(b.values),
+            bytes: a.bytes.saturating_add(b.bytes),
         }
     }
 
