@@ -224,6 +224,15 @@ pub struct Restore {
     pub how: Loading,
 }
 
+/// `--log` of a drill.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DrillLog {
+    /// To its end
+    Latest,
+    /// To a random moment behind the backup
+    Random,
+}
+
 /// `penstock drill`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -231,6 +240,7 @@ Examples:
   penstock drill --repository /backup/repo
   penstock drill --repository s3://backups/mysql --server-name shop --random --scratch /var/tmp \\
     --check 'SELECT COUNT(*) > 1000 FROM shop.orders' --identity /etc/penstock/key.txt
+  penstock drill --repository /backup/repo --random --log random
 
 A check is a statement that returns rows, and no 0, NULL or empty text in their first column.
 
@@ -252,6 +262,9 @@ pub struct Drill {
     /// A random backup instead of the newest
     #[arg(long, conflicts_with = "backup")]
     pub random: bool,
+    /// Apply the archived binary log behind the backup, too: to its end, or to a random moment
+    #[arg(long, value_name = "TO")]
+    pub log: Option<DrillLog>,
     /// Where the temporary server gets its data directory, which is removed at the end; it needs room for
     /// all of the backup [default: /var/tmp]
     #[arg(long, value_name = "DIR")]

@@ -47,13 +47,7 @@ impl CarryOn {
 
     /// The options of a temporary server that can apply the log.
     fn server_options(&self) -> Vec<String> {
-        match self.plan.is_mariadb() {
-            true => Vec::new(),
-            false => {
-                let with_gtids = self.plan.backup.position.gtid_executed.is_some();
-                settings::point_in_time::server_options(with_gtids).to_vec()
-            }
-        }
+        settings::point_in_time::plan_options(&self.plan)
     }
 
     /// Shows what was done; `restored` is the restore of the backup.

@@ -4,7 +4,9 @@ use super::around::{Job, Outcome, around};
 use super::forecast::Forecasts;
 use super::{After, exceptions, metrics, point_in_time, show};
 use crate::args::encryption::Rekey;
-use crate::args::repository::{Backup, Check, Drill, Init, List, OfKind, Prune, Restore, Where};
+use crate::args::repository::{
+    Backup, Check, Drill, DrillLog, Init, List, OfKind, Prune, Restore, Where,
+};
 use crate::screen::Screen;
 use crate::settings::config::Config;
 use crate::settings::scratch::Scratch;
@@ -14,9 +16,12 @@ use ::report::record::{self, settings as recorded};
 use ::report::summary;
 use base::{Error, Kind, Result};
 use encryption::Place;
-use repository::{BackupKind, How, Made, Planned, Policies, Purpose, Repository, ServerName};
+use repository::{
+    BackupKind, Behind, How, Made, Planned, Policies, Purpose, Repository, ServerName,
+};
 use run::{Run, failure};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use store::Location;
 
 fn open(place: &Where) -> Result<Repository> {
@@ -292,22 +297,48 @@ fn drill_one(
     let name = format!("{}@{}", entry.server, entry.id);
     run.observer.note(format!("restoring {name} for proof"));
     let directory = Scratch::new(a.scratch.as_deref(), "penstock-drill-", 0o711)?;
-    let load = settings::drill(
-        repository.place_of(entry)?,
-        &directory.path().join("data"),
-        a,
-    )?;
-    let restore =
-        match entry.kind {
-            BackupKind::Snapshot => repository::Restore::Snapshot(Box::new(
-                settings::snapshot::drill(load.from, &directory.path().join("data"), a),
-            )),
-            BackupKind::Logical => repository::Restore::Load(Box::new(load)),
-        };
+    let data = directory.path().join("data");
+    let mut load = settings::drill(repository.place_of(entry)?, &data, a)?;
+    let mut of_server = Vec::new();
+    let log = match a.log {
+        None => None,
+        Some(behind) => {
+            let behind = match behind {
+                DrillLog::Latest => Behind::Latest,
+                DrillLog::Random => Behind::Random,
+            };
+            let keys = settings::keys::opening(&a.encryption)?;
+            let plan = repository::plan_behind(run, repository, entry, behind, &keys)?;
+            repository::check_target(run, &plan, &repository::At::NewServer)?;
+            of_server = settings::point_in_time::plan_options(&plan);
+            if !entry.encrypted {
+                // The keys are for the binary log alone.
+                load.from = Place::from(repository.place_of(entry)?);
+            }
+            Some(repository::DrillLog {
+                plan: Arc::new(plan),
+                state: directory.path().join("state"),
+            })
+        }
+    };
+    let restore = match entry.kind {
+        BackupKind::Snapshot => {
+            let mut options = settings::snapshot::drill(load.from, &data, a);
+            options.options.extend(of_server);
+            repository::Restore::Snapshot(Box::new(options))
+        }
+        BackupKind::Logical => {
+            if let Some(managed) = &mut load.managed {
+                managed.options.extend(of_server);
+            }
+            repository::Restore::Load(Box::new(load))
+        }
+    };
     let options = repository::DrillOptions {
         restore,
         checks: checks.to_vec(),
         check_timeout: a.check_timeout,
+        log,
     };
     let done = repository::drill(&run.below(), repository, entry, &options)?;
     if let Some(e) = repository::drill_failure(&done) {

@@ -34,6 +34,14 @@ pub fn replay(server: wire::Options, how: &Loading) -> Result<replay::Options> {
     })
 }
 
+/// What a temporary server needs so that it can apply the log of this plan.
+pub fn plan_options(plan: &repository::Plan) -> Vec<String> {
+    match plan.is_mariadb() {
+        true => Vec::new(),
+        false => server_options(plan.backup.position.gtid_executed.is_some()).to_vec(),
+    }
+}
+
 /// What a temporary server needs so that it can apply a log with these GTIDs.
 pub fn server_options(with_gtids: bool) -> [String; 2] {
     match with_gtids {

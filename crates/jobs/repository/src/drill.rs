@@ -2,17 +2,25 @@
 //! snapshot), and asked questions; then the server is removed. What came of it is written into the repository: that a backup can be restored is proven by
 //! restoring it.
 //!
+//! With a log behind the backup ([`Log`]), that server applies it before it is asked: to its end, or to a random moment.
+//!
 //! A drill that could not be held (no room, no server program) says nothing about the backup, and is not
 //! written down.
 
+use crate::carry_on::carry_on;
 use crate::catalog::{BackupKind, Entry};
+use crate::layout::{self, ServerName};
 use crate::lock::Purpose;
+use crate::point_in_time::{Plan, plan};
 use crate::repo::{Repository, names};
 use crate::{proof, question};
 use base::{Error, Kind, Result};
+use binlog_archive::Target;
+use encryption::Keys;
 use jiff::Timestamp;
 use run::Run;
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -36,8 +44,26 @@ pub struct Restored {
     pub exceptions: Vec<String>,
 }
 
+/// How much of the log behind a backup is applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Behind {
+    /// All that is archived.
+    Latest,
+    /// Up to a moment between the backup and the last transaction.
+    Random,
+}
+
+/// The log behind the backup.
+#[derive(Clone)]
+pub struct Log {
+    /// The way to the state.
+    pub plan: Arc<Plan>,
+    /// Where the journal of settings of the temporary server is.
+    pub state: PathBuf,
+}
+
 /// How a drill is held.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Options {
     /// The restore, into a temporary server.
     pub restore: Restore,
@@ -45,6 +71,19 @@ pub struct Options {
     pub checks: Vec<String>,
     /// How long each of them may take.
     pub check_timeout: Option<Duration>,
+    /// What is applied before they are asked.
+    pub log: Option<Log>,
+}
+
+/// What was applied of the log.
+#[derive(Clone, Debug)]
+pub struct Applied {
+    /// The state, in words.
+    pub to: String,
+    /// Transactions.
+    pub transactions: u64,
+    /// Bytes of the log.
+    pub bytes: u64,
 }
 
 /// A drill that was held.
@@ -58,6 +97,8 @@ pub struct Drilled {
     pub at: Timestamp,
     /// The restore, or why it failed.
     pub restored: Result<Restored>,
+    /// What was applied of the log behind it, if that was asked for.
+    pub applied: Option<Applied>,
     /// Seconds until the server had all of it, and it was compared.
     pub seconds: f64,
     /// Each statement, and why it is not true.
@@ -76,6 +117,8 @@ impl Drilled {
 struct Loaded {
     /// Seconds until it had all of it, and it was compared.
     seconds: Option<f64>,
+    /// What it applied of the log, or why it did not.
+    applied: Option<Result<Applied>>,
     /// The statements that were asked.
     checks: Vec<(String, Option<String>)>,
     /// Why not all of them were.
@@ -96,8 +139,16 @@ pub fn drill(
     let use_it: Arc<dyn Fn(&wire::Options) + Send + Sync> = Arc::new({
         let (loaded, checks) = (Arc::clone(&loaded), options.checks.clone());
         let limit = options.check_timeout;
-        let run = run.clone();
+        let (run, log) = (run.clone(), options.log.clone());
         move |server| {
+            if let Some(log) = &log {
+                let applied = apply(&run, log, server);
+                let failed = applied.is_err();
+                base::lock(&loaded).applied = Some(applied);
+                if failed {
+                    return;
+                }
+            }
             base::lock(&loaded).seconds = Some(start.elapsed().as_secs_f64());
             // A worker, so that a stop closes its connection.
             let asked = run.workers(vec![()], |_, (), stop| {
@@ -122,6 +173,14 @@ pub fn drill(
         return Err(e.clone());
     }
     let loaded = std::mem::take(&mut *base::lock(&loaded));
+    let (applied, restored) = match (loaded.applied.transpose(), restored) {
+        (Err(e), Ok(_)) if e.kind == Kind::Interrupted => return Err(e),
+        (Err(e), Ok(_)) => (
+            None,
+            Err(e.context("the backup is restored, and the log behind it cannot be applied")),
+        ),
+        (applied, restored) => (applied.ok().flatten(), restored),
+    };
     // A stop in the middle of the checks: nothing is said of the backup.
     if let (Ok(_), Some(e)) = (&restored, loaded.not_asked) {
         return Err(e);
@@ -131,6 +190,7 @@ pub fn drill(
         is_of_files: matches!(options.restore, Restore::Snapshot(_)),
         at,
         restored,
+        applied,
         seconds: loaded
             .seconds
             .unwrap_or_else(|| start.elapsed().as_secs_f64()),
@@ -176,6 +236,58 @@ fn restore(
     }
 }
 
+/// Has the server that holds the backup apply the log behind it.
+fn apply(run: &Run, log: &Log, server: &wire::Options) -> Result<Applied> {
+    let options = replay::Options {
+        tune: true,
+        ..replay::Options::new(server.clone(), log.state.clone())
+    };
+    let done = carry_on(run, &log.plan, &options)?;
+    let end = done.last().map(|d| d.to.to_string());
+    Ok(Applied {
+        to: end.unwrap_or_else(|| "the end of the backup".to_owned()),
+        transactions: done.iter().map(|d| d.transactions).sum(),
+        bytes: done.iter().map(|d| d.bytes).sum(),
+    })
+}
+
+/// The way from a backup to the end of the archived log, or to a random moment on it.
+pub fn plan_behind(
+    run: &Run,
+    repository: &Repository,
+    entry: &Entry,
+    behind: Behind,
+    keys: &Keys,
+) -> Result<Plan> {
+    let server = ServerName::parse(&entry.server)?;
+    let to = |target: &Target| {
+        let of = (Some(entry), None);
+        plan(run, repository, &server, of, target, false, keys)
+    };
+    let latest = to(&Target::Latest)?;
+    if behind == Behind::Latest {
+        return Ok(latest);
+    }
+    let begin = entry
+        .end()
+        .and_then(|t| u64::try_from(t.as_microsecond()).ok());
+    let files = latest.kept.timelines.iter().flat_map(|t| &t.files);
+    let heads = files.flat_map(|f| &f.segments);
+    let last = heads.filter_map(|h| h.last_time).max();
+    let span = begin
+        .zip(last)
+        .and_then(|(begin, last)| Some((begin, last.checked_sub(begin)?)));
+    match span {
+        Some((begin, span)) => {
+            let part = (0..4).fold(0_u64, |n, _| n << 16 | u64::from(layout::random()));
+            let at = (u128::from(span) * u128::from(part) >> 64) as u64;
+            to(&Target::Time(begin + at))
+        }
+        // Nothing came behind it.
+        None => Ok(latest),
+    }
+}
+
 /// What is written down of it.
 fn came_of(drilled: &Drilled) -> proof::CameOf {
     let done = drilled.restored.as_ref();
@@ -189,6 +301,8 @@ fn came_of(drilled: &Drilled) -> proof::CameOf {
         tables: done.map_or(0, |d| d.tables),
         error: done.err().map(|e| e.what.clone()),
         exceptions: done.map_or(Vec::new(), |d| d.exceptions.clone()),
+        log_to: drilled.applied.as_ref().map(|a| a.to.clone()),
+        transactions: drilled.applied.as_ref().map_or(0, |a| a.transactions),
         checks: drilled.checks.iter().map(check).collect(),
     }
 }

@@ -40,8 +40,8 @@ pub use carry_on::carry_on;
 pub use catalog::{BackupKind, Entry};
 pub use check::{Checked, Intact, check};
 pub use drill::{
-    Drilled, Options as DrillOptions, Restore, Restored, candidates, drill,
-    failure as drill_failure,
+    Applied, Behind, Drilled, Log as DrillLog, Options as DrillOptions, Restore, Restored,
+    candidates, drill, failure as drill_failure, plan_behind,
 };
 pub use layout::{BackupId, ServerName};
 pub use listing::{Listing, Unlisted};

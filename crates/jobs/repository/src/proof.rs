@@ -71,6 +71,12 @@ pub(crate) struct CameOf {
     pub(crate) error: Option<String>,
     /// Exceptions of the restore.
     pub(crate) exceptions: Vec<String>,
+    /// Where the log behind the backup was applied to, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) log_to: Option<String>,
+    /// Transactions of it.
+    #[serde(default)]
+    pub(crate) transactions: u64,
     /// What was asked.
     pub(crate) checks: Vec<Check>,
 }

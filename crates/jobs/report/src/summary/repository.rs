@@ -353,10 +353,11 @@ pub fn drill(all: &[Drilled]) -> Summary {
                     true => things(done.tables, "table"),
                     false => format!("{} rows", count(done.rows)),
                 },
-                match d.checks.len() as u64 {
-                    0 => String::new(),
-                    n => format!(", {}", things(n, "check")),
-                }
+                applied(d)
+                    + &match d.checks.len() as u64 {
+                        0 => String::new(),
+                        n => format!(", {}", things(n, "check")),
+                    }
             ),
             Err(e) => format!("{name}  FAILED: {}", e.what),
         };
@@ -379,6 +380,7 @@ pub fn drill(all: &[Drilled]) -> Summary {
             "seconds": base::units::rounded(d.seconds), "rows": done.map_or(0, |d| d.rows),
             "kind": if d.is_of_files { "snapshot" } else { "logical" }, "tables": done.map_or(0, |d| d.tables),
             "error": done.err().map(|e| &e.what), "checks": checks,
+            "log_to": d.applied.as_ref().map(|a| &a.to), "transactions": d.applied.as_ref().map(|a| a.transactions),
             "exceptions": done.map_or(&[][..], |d| &d.exceptions[..]),
         }));
     }
@@ -390,6 +392,14 @@ pub fn drill(all: &[Drilled]) -> Summary {
         .collect();
     s.add_exceptions(&exceptions);
     s
+}
+
+/// What was applied behind the backup.
+fn applied(d: &Drilled) -> String {
+    d.applied.as_ref().map_or_else(String::new, |a| {
+        let transactions = things(a.transactions, "transaction");
+        format!(", {transactions} of the log up to {}", a.to)
+    })
 }
 
 /// Describes archives whose key has another encryption now.

@@ -81,6 +81,7 @@ pub const VERBS: &[Verb] = &[
             OPENING,
             &[
                 ("random", "--random", |c| !c.has("2026")),
+                ("log", "--log random", always),
                 ("scratch", "--scratch /var/tmp", always),
                 ("check", "--check SELECT~1", always),
                 ("check-file", "--check-file {checks}", always),
