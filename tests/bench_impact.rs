@@ -86,6 +86,25 @@ fn methods_are_compared_and_everything_is_removed(pair: &Pair) {
     nothing_left(server, &scratch);
 }
 
+/// What follows the log goes on until it is stopped, and has nothing that is through.
+#[test]
+fn the_archiver_of_the_log_is_measured() {
+    let args = ["--log-bin=binlog", "--server-id=1"];
+    let Some(server) = crate::kit::own_server(testkit::Kind::MariaDb, &args) else {
+        return;
+    };
+    let scratch = tempfile::tempdir().expect("a directory");
+    let done = impact(&server, scratch.path())
+        .args(["--measure", "2s", "--json", "--method", "binlog-archive"])
+        .run()
+        .ok();
+    let summary = done.summary();
+    let method = &summary["methods"][0];
+    assert_eq!(method["method"], "binlog-archive");
+    assert!(method["tpmc_during"][0].as_f64() > Some(0.0), "{method}");
+    nothing_left(&server, scratch.path());
+}
+
 both!(an_existing_schema_is_not_touched);
 fn an_existing_schema_is_not_touched(pair: &Pair) {
     let server = pair.source();

@@ -14,6 +14,13 @@ bench_impact() {
     machine_load
     mapfile -t args < <(roomy "$FLAVOUR" 2G)
     args+=(--innodb-buffer-pool-size="$memory" --innodb-flush-log-at-trx-commit=1 --log-bin=binlog)
+    # A source that waits for nobody as long as nobody follows it so.
+    if [[ "${method[*]}" == *--semisync* ]]; then
+        case $FLAVOUR in
+        mysql) args+=(--plugin-load-add=semisync_source.so --loose-rpl-semi-sync-source-enabled=ON --loose-rpl-semi-sync-source-wait-no-replica=OFF) ;;
+        mariadb) args+=(--rpl-semi-sync-master-enabled=ON --rpl-semi-sync-master-wait-no-slave=OFF) ;;
+        esac
+    fi
     read_values < <(testkit server up "$FLAVOUR" --dir "$WORK/source" --port -- --server-id=1 "${args[@]}")
     SOURCE_SOCKET=$socket
     if [[ $replica == yes ]]; then

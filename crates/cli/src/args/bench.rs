@@ -111,7 +111,8 @@ The server runs at full load for minutes: use one whose other users can bear it.
 and drops one schema and changes nothing else.
 
 Methods: alone, mysqldump (through gzip), mydumper, penstock, \"penstock OPTIONS\" with any options of
-penstock dump, replica (its applier is stopped meanwhile), replica-applying.
+penstock dump, replica (its applier is stopped meanwhile), replica-applying,
+binlog-archive (it follows the server's log meanwhile; \"binlog-archive --semisync\" with any options of it).
 
 Examples:
   penstock bench impact --socket /run/mysqld/mysqld.sock --user root --to impact/

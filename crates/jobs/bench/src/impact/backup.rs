@@ -175,6 +175,17 @@ fn one(
     };
     let log = folder.with_extension("log");
     let errors = std::fs::File::create(&log).map_err(|e| storage("write beside", e))?;
+    let mut steps = steps;
+    for mut command in steps.before.drain(..) {
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        let done = errors.try_clone().and_then(|e| command.stderr(e).status());
+        let said = match done {
+            Ok(status) if status.success() => continue,
+            Ok(status) => status.to_string(),
+            Err(e) => e.to_string(),
+        };
+        return Err(failed("penstock", &said, &log));
+    }
     let mut children = spawn(steps, &errors)
         .map_err(|e| Error::new(Kind::Failed, format!("cannot start it: {e}")))?;
     loop {

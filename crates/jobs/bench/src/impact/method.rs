@@ -27,11 +27,16 @@ pub enum Method {
         /// Whether the replica goes on applying meanwhile.
         applying: bool,
     },
+    /// `penstock binlog archive`, with further options: it follows the server for as long as is measured.
+    BinlogArchive(Vec<String>),
 }
 
-/// Options of `penstock dump` that a method may not have: the measurement sets them itself.
-const TAKEN: [&str; 14] = [
+/// Options of penstock that a method may not have: the measurement sets them itself.
+const TAKEN: [&str; 17] = [
     "--to",
+    "--repository",
+    "--once",
+    "--start",
     "--socket",
     "-S",
     "--host",
@@ -48,17 +53,18 @@ const TAKEN: [&str; 14] = [
 ];
 
 impl Method {
-    /// `alone`, `mysqldump`, `mydumper`, `penstock`, `penstock OPTIONS`, `replica`, `replica-applying`.
+    /// `alone`, `mysqldump`, `mydumper`, `penstock`, `penstock OPTIONS`, `replica`, `replica-applying`, `binlog-archive`,
+    /// `binlog-archive OPTIONS`.
     pub fn parse(text: &str) -> Result<Method> {
         let mut words = text.split_whitespace();
         let name = words.next().unwrap_or_default();
         let rest: Vec<String> = words.map(str::to_owned).collect();
         let bad = |what: String| {
             Error::new(Kind::Usage, what).hint(
-                "one of alone, mysqldump, mydumper, penstock, \"penstock --max-impact 5%\" (any options of dump), replica, replica-applying",
+                "one of alone, mysqldump, mydumper, penstock, \"penstock --max-impact 5%\" (any options of dump), replica, replica-applying, binlog-archive, \"binlog-archive --semisync\" (any options of binlog archive)",
             )
         };
-        if name != "penstock" && !rest.is_empty() {
+        if !["penstock", "binlog-archive"].contains(&name) && !rest.is_empty() {
             return Err(bad(format!("method {name:?} takes no options")));
         }
         Ok(match name {
@@ -67,7 +73,7 @@ impl Method {
             "mydumper" => Method::Mydumper,
             "replica" => Method::Replica { applying: false },
             "replica-applying" => Method::Replica { applying: true },
-            "penstock" => {
+            "penstock" | "binlog-archive" => {
                 let taken = rest.iter().find(|w| {
                     let name = w.split('=').next().unwrap_or(w);
                     TAKEN.contains(&name)
@@ -77,7 +83,10 @@ impl Method {
                         "method {text:?}: {taken} is set by the measurement itself"
                     )));
                 }
-                Method::Penstock(rest)
+                match name {
+                    "penstock" => Method::Penstock(rest),
+                    _ => Method::BinlogArchive(rest),
+                }
             }
             _ => return Err(bad(format!("unknown method {text:?}"))),
         })
@@ -86,6 +95,11 @@ impl Method {
     /// Whether it needs a replica.
     pub fn needs_replica(&self) -> bool {
         matches!(self, Method::Replica { .. })
+    }
+
+    /// Whether it goes on until it is stopped, so that none is ever through.
+    pub fn is_endless(&self) -> bool {
+        matches!(self, Method::Alone | Method::BinlogArchive(_))
     }
 }
 
@@ -97,6 +111,8 @@ impl fmt::Display for Method {
             Method::Mydumper => f.write_str("mydumper"),
             Method::Penstock(options) if options.is_empty() => f.write_str("penstock"),
             Method::Penstock(options) => write!(f, "penstock {}", options.join(" ")),
+            Method::BinlogArchive(options) if options.is_empty() => f.write_str("binlog-archive"),
+            Method::BinlogArchive(options) => write!(f, "binlog-archive {}", options.join(" ")),
             Method::Replica { applying: false } => f.write_str("replica, applier stopped"),
             Method::Replica { applying: true } => f.write_str("replica, applying"),
         }
@@ -174,6 +190,20 @@ impl Programs {
                     .arg(folder.join("dump"));
                 steps.commands.push(dump);
             }
+            Method::BinlogArchive(options) => {
+                let repository = folder.join("repository");
+                let mut init = Command::new(&self.penstock);
+                init.args(["init", "--quiet"]).arg(&repository);
+                steps.before.push(init);
+                let mut archive = Command::new(&self.penstock);
+                archive
+                    .args(["binlog", "archive", "measured", "--quiet"])
+                    .arg(login.defaults())
+                    .args(["--start", "newest", "--repository"])
+                    .arg(repository)
+                    .args(options);
+                steps.commands.push(archive);
+            }
             Method::Penstock(_) | Method::Replica { .. } => {
                 let mut dump = Command::new(&self.penstock);
                 dump.args(["dump", "--quiet"])
@@ -194,6 +224,8 @@ impl Programs {
 /// The programs of one backup.
 #[derive(Debug, Default)]
 pub struct Steps {
+    /// What is run to its end first, one after the other.
+    pub before: Vec<Command>,
     /// In the order of the data.
     pub commands: Vec<Command>,
     /// Where the last one's output goes; `None`: it writes its files itself.
@@ -288,6 +320,8 @@ mod tests {
             ("penstock", "penstock"),
             ("penstock  --max-impact 5%", "penstock --max-impact 5%"),
             ("replica-applying", "replica, applying"),
+            ("binlog-archive", "binlog-archive"),
+            ("binlog-archive --semisync", "binlog-archive --semisync"),
         ] {
             assert_eq!(Method::parse(text).unwrap().to_string(), shown);
         }
@@ -298,6 +332,8 @@ mod tests {
             "penstock --to /",
             "penstock --socket=/x",
             "penstock -p",
+            "binlog-archive --once",
+            "binlog-archive --repository=/r",
         ] {
             assert_eq!(
                 Method::parse(wrong).unwrap_err().kind,
@@ -319,7 +355,13 @@ mod tests {
             threads: 2,
         };
         let folder = Path::new("/backup");
-        for method in ["mysqldump", "mydumper", "penstock --max-rate 1M", "replica"] {
+        for method in [
+            "mysqldump",
+            "mydumper",
+            "penstock --max-rate 1M",
+            "replica",
+            "binlog-archive",
+        ] {
             let method = Method::parse(method).unwrap();
             let steps = programs.commands(&method, &login, "tpcc", folder).unwrap();
             let all = format!("{steps:?}");

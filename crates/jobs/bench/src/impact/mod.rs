@@ -202,7 +202,7 @@ fn one(
     let backups = Backups::start(method, &options.programs, login, &options.schema, folder)?;
     loop {
         workload.wait(Duration::from_millis(100))?;
-        let through = backups.finished()? > 0 || *method == Method::Alone;
+        let through = backups.finished()? > 0 || method.is_endless();
         if begin.elapsed() >= options.measure && through {
             break;
         }
