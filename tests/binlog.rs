@@ -2,6 +2,7 @@
 
 mod archive;
 mod breaks;
+mod drilled;
 mod elsewhere;
 mod encrypted;
 mod encrypted_log;
@@ -10,8 +11,10 @@ mod kit;
 mod leftover;
 mod point_in_time;
 mod repair;
+mod semi_sync;
 mod show;
 mod timelines;
+mod under_load;
 mod undo;
 mod values;
 mod watching;

@@ -191,6 +191,9 @@ pub struct Archive {
     /// End when everything that the server has now is stored
     #[arg(long)]
     pub once: bool,
+    /// A commit on the server waits until it is stored here: as a replica with semi-synchronous replication
+    #[arg(long)]
+    pub semisync: bool,
     /// Read everything that is archived through first, and archive again what is damaged, as long as the
     /// server has it. What is seen to be missing is archived again without this, too
     #[arg(long)]

@@ -27,6 +27,12 @@ pub fn archive(a: &Archive, repository: &Location) -> Result<(Options, Option<St
     if !(LEAST_SEGMENT..=LONGEST_SEGMENT).contains(&a.segment_size) {
         return refuse("--segment-size is between 64k and 1G", "16M, for instance");
     }
+    if a.semisync && a.once {
+        return refuse(
+            "--semisync has commits wait for the archive as long as it runs, and --once ends it",
+            "leave one of the two out",
+        );
+    }
     let mut sources = vec![a.connection.resolve(a.source.as_deref())?];
     for server in &a.failover {
         sources.push(a.connection.another(server)?);
@@ -42,6 +48,7 @@ pub fn archive(a: &Archive, repository: &Location) -> Result<(Options, Option<St
         max_age: a.max_age,
         max_segment: a.segment_size,
         once: a.once,
+        semi_sync: a.semisync,
         repair: a.repair,
         keys: super::keys::encrypting(&a.encryption)?,
         encrypted_only: false,

@@ -1,5 +1,6 @@
 //! Follows a server's log, and stores it.
 
+mod growing;
 mod mend;
 mod session;
 pub mod standing;
@@ -32,6 +33,8 @@ pub struct Options {
     pub max_segment: u64,
     /// End when everything that the server has is stored.
     pub once: bool,
+    /// Commits on the source wait until they are stored here: semi-synchronous replication.
+    pub semi_sync: bool,
     /// Read everything that is archived through first, and archive again what is damaged. What is seen to be missing is in any case.
     pub repair: bool,
     /// What a new log is encrypted with. Of one that is encrypted already they must be the same; none are needed to go on with it.
@@ -78,6 +81,8 @@ pub struct Summary {
     pub last_time: Option<u64>,
     /// What was lost or damaged in the repository, and was archived again.
     pub mended: Vec<String>,
+    /// How often a source that waited was told that its commits are stored.
+    pub acknowledged: u64,
     /// Connections that were lost and made again.
     pub reconnects: u64,
     /// What is missing, and what the archive holds that the server lost.

@@ -52,6 +52,8 @@ pub struct KeptFile {
     pub behind: Vec<Head>,
     /// Segments that cannot be read, in words; they count as missing.
     pub unreadable: Vec<String>,
+    /// Segments whose bytes others have as well: parts of one that was stored when a run was killed.
+    pub(crate) covered: Vec<Head>,
 }
 
 /// Bytes of a file that are missing.
@@ -106,6 +108,9 @@ impl KeptFile {
     pub(crate) fn lose(&mut self, start: u64, why: String) {
         let mut all = std::mem::take(&mut self.segments);
         all.append(&mut self.behind);
+        // What the lost one covered is needed now.
+        all.append(&mut self.covered);
+        all.sort_by_key(|h| h.start);
         all.retain(|h| h.start != start);
         self.unreadable.push(why);
         self.arrange(all);
@@ -119,6 +124,7 @@ impl KeptFile {
             match self.gap {
                 None if head.start == end => self.segments.push(head),
                 // What was archived twice is here already.
+                None if head.end <= end => self.covered.push(head),
                 None if head.start < end => {}
                 _ => {
                     self.gap.get_or_insert(end);
@@ -262,6 +268,7 @@ impl Kept {
             gap: None,
             behind: Vec::new(),
             unreadable: Vec::new(),
+            covered: Vec::new(),
         };
         let mut all: Vec<Head> = Vec::new();
         for (&start, &stored) in found {
@@ -325,6 +332,12 @@ impl Kept {
             self.store
                 .remove(&name)
                 .map_err(|e| failure::store("cannot store the binary log", &e))?;
+        }
+        for file in self.timelines.iter_mut().flat_map(|t| &mut t.files) {
+            for head in file.covered.drain(..) {
+                // Of no use, and no harm: where nothing can be removed, they stay.
+                let _ = self.store.remove(&head.name());
+            }
         }
         Ok(())
     }

@@ -153,6 +153,7 @@ impl Live {
             position,
             follow: false,
             silence: Some(SILENCE),
+            semi_sync: false,
         };
         let mut events = source.conn.binary_log(&request).map_err(privileges)?;
         let mut description = Description::of_stream(source.checksum);

@@ -1,4 +1,7 @@
 //! A file of the log, read out of its segments.
+//!
+//! While it is read, an archiver may replace segments that it stored for each commit by one that holds them all: see
+//! `archiver::growing`. The first of them has become longer then, and the others are gone.
 
 use crate::kept::{Kept, KeptFile};
 use crate::segment;
@@ -12,11 +15,23 @@ use store::Store;
 pub struct FileBytes {
     store: Arc<dyn Store>,
     key: Option<Arc<Opening>>,
-    /// Names of the segments that are left, the next one last.
-    left: Vec<(String, u64)>,
+    /// The segments that are left, the next one last.
+    left: Vec<Listed>,
+    /// Those that were opened.
+    opened: Vec<Listed>,
     now: Option<Current>,
-    /// Bytes to pass over in the next segment.
-    skip: u64,
+    /// Offset of the next byte.
+    at: u64,
+    /// Offset behind the last byte that is read.
+    end: u64,
+}
+
+/// A segment as it was listed.
+#[derive(Clone)]
+struct Listed {
+    name: String,
+    start: u64,
+    end: u64,
 }
 
 struct Current {
@@ -25,6 +40,8 @@ struct Current {
     hasher: blake3::Hasher,
     digest: String,
     length: u64,
+    /// Offset behind its last byte.
+    end: u64,
 }
 
 impl Kept {
@@ -37,42 +54,69 @@ impl Kept {
 impl FileBytes {
     fn new(kept: &Kept, file: &KeptFile, from: u64) -> FileBytes {
         let all = file.segments.iter().filter(|s| s.end > from);
-        let mut left: Vec<(String, u64)> = all.map(|s| (s.name(), s.start)).collect();
+        let listed = |s: &segment::Head| Listed {
+            name: s.name(),
+            start: s.start,
+            end: s.end,
+        };
+        let mut left: Vec<Listed> = all.map(listed).collect();
         left.reverse();
-        let start = left.last().map_or(from, |(_, start)| *start);
         FileBytes {
             store: Arc::clone(&kept.store),
             key: kept.key.clone(),
+            at: left.last().map_or(from, |first| from.max(first.start)),
             left,
+            opened: Vec::new(),
             now: None,
-            skip: from.saturating_sub(start),
+            end: file.end(),
         }
     }
 
     fn open_next(&mut self) -> io::Result<bool> {
-        let Some((name, _)) = self.left.pop() else {
+        let Some(next) = self.left.pop() else {
             return Ok(false);
         };
-        let (head, bytes) =
-            segment::open(&*self.store, &name, self.key.as_deref()).map_err(io::Error::other)?;
-        let mut current = Current {
-            name,
-            bytes,
-            hasher: blake3::Hasher::new(),
-            digest: head.blake3,
-            length: head.end - head.start,
+        if next.end <= self.at {
+            return Ok(true);
+        }
+        let (start, mut current) = match self.open(&next) {
+            Ok(current) => (next.start, current),
+            Err(e) => self.holding().ok_or_else(|| io::Error::other(e))?,
         };
+        let mut skip = self.at.saturating_sub(start);
         let mut buffer = vec![0; 64 << 10];
-        while self.skip > 0 {
-            let want = buffer.len().min(self.skip as usize);
+        while skip > 0 {
+            let want = buffer.len().min(skip as usize);
             let n = current.read(&mut buffer[..want])?;
             if n == 0 {
                 break;
             }
-            self.skip -= n as u64;
+            skip -= n as u64;
         }
+        self.opened.push(next);
         self.now = Some(current);
         Ok(true)
+    }
+
+    fn open(&self, listed: &Listed) -> base::Result<Current> {
+        let (head, bytes) = segment::open(&*self.store, &listed.name, self.key.as_deref())?;
+        Ok(Current {
+            name: listed.name.clone(),
+            bytes,
+            hasher: blake3::Hasher::new(),
+            digest: head.blake3,
+            length: head.end - head.start,
+            end: head.end,
+        })
+    }
+
+    /// A segment that was opened before, and by now holds the next byte, too.
+    fn holding(&self) -> Option<(u64, Current)> {
+        let mut opened = self.opened.iter().rev();
+        opened.find_map(|listed| {
+            let current = self.open(listed).ok()?;
+            (current.end > self.at).then_some((listed.start, current))
+        })
     }
 }
 
@@ -104,10 +148,24 @@ impl Read for FileBytes {
         }
         loop {
             match &mut self.now {
-                Some(current) => match current.read(buffer)? {
-                    0 => self.now = None,
-                    n => return Ok(n),
-                },
+                Some(current) => {
+                    let mut most = buffer.len();
+                    // What has come since it was listed is not asked for.
+                    if current.end > self.end {
+                        let left = self.end.saturating_sub(self.at);
+                        most = most.min(usize::try_from(left).unwrap_or(usize::MAX));
+                        if most == 0 {
+                            return Ok(0);
+                        }
+                    }
+                    match current.read(&mut buffer[..most])? {
+                        0 => self.now = None,
+                        n => {
+                            self.at += n as u64;
+                            return Ok(n);
+                        }
+                    }
+                }
                 None => {
                     if !self.open_next()? {
                         return Ok(0);

@@ -102,6 +102,15 @@ impl Buffer {
         Some(from..from + len)
     }
 
+    /// The next packet may begin the sequence again, with this number.
+    pub(crate) fn may_restart(&mut self, source: &mut impl Read, with: u8) -> Result<()> {
+        self.need(source, 4, false)?;
+        if self.header(0).1 == with {
+            self.seq = with;
+        }
+        Ok(())
+    }
+
     /// Reads until one whole packet, of at most `limit` bytes of payload, is there, and consumes it.
     pub(crate) fn packet(&mut self, source: &mut impl Read, limit: usize) -> Result<Packet> {
         self.need(source, 4, false)?;
@@ -157,6 +166,12 @@ impl Buffer {
             range: from..from + len,
             in_order,
         })
+    }
+
+    /// Whether a packet is here in whole, unless it is one of the longest.
+    pub(crate) fn has_packet(&self) -> bool {
+        let rest = self.end - self.start;
+        rest >= 4 && rest >= 4 + self.header(0).0
     }
 
     /// Bytes of memory held.

@@ -3,7 +3,8 @@
 //! Invariants: an event is handed out as the bytes that came, neither decoded nor checked; a stream that failed, or that was
 //! dropped before its end, has closed its connection, because a server ends it in no other way.
 //!
-//! Protocol: MySQL source documentation, "Replication Protocol"; MariaDB documentation, "Replication Protocol".
+//! Protocol: MySQL source documentation, "Replication Protocol"; MariaDB documentation, "Replication Protocol" and
+//! "Semi-Sync Replication".
 
 use crate::buffer::LONGEST;
 use crate::state::State;
@@ -13,6 +14,10 @@ use std::io::Write;
 use std::time::Duration;
 
 const COM_BINLOG_DUMP: u8 = 0x12;
+/// In front of each event of a semi-synchronous stream, with flags behind it; and of each reply.
+const SEMI_SYNC: u8 = 0xEF;
+/// The flag of an event after which the source waits.
+const WAITS: u8 = 0x01;
 const COM_REGISTER_REPLICA: u8 = 0x15;
 /// End the stream where the log ends now.
 const NON_BLOCK: u16 = 0x01;
@@ -32,6 +37,8 @@ pub struct LogRequest {
     pub follow: bool,
     /// Longest silence before the connection counts as lost.
     pub silence: Option<Duration>,
+    /// The session has asked for semi-synchronous replication: each event says whether a commit waits for this replica.
+    pub semi_sync: bool,
 }
 
 /// A stream of events.
@@ -39,6 +46,8 @@ pub struct LogRequest {
 pub struct Events<'c> {
     conn: &'c mut Conn,
     silence: Option<Duration>,
+    semi_sync: bool,
+    wants_reply: bool,
     ended: bool,
 }
 
@@ -83,6 +92,8 @@ impl Conn {
         Ok(Events {
             conn: self,
             silence: request.silence,
+            semi_sync: request.semi_sync,
+            wants_reply: false,
             ended: false,
         })
     }
@@ -108,7 +119,13 @@ impl Events<'_> {
         if self.ended {
             return Ok(None);
         }
-        let packet = match self.conn.buffer.packet(&mut self.conn.stream, LONGEST) {
+        let (buffer, stream) = (&mut self.conn.buffer, &mut self.conn.stream);
+        // MySQL, and MariaDB before 11, count from the beginning behind each event that they want an answer to.
+        let restarted = match self.wants_reply {
+            true => buffer.may_restart(stream, 1),
+            false => Ok(()),
+        };
+        let packet = match restarted.and_then(|()| buffer.packet(stream, LONGEST)) {
             Ok(packet) => packet,
             Err(e) => return Err(self.fail(e)),
         };
@@ -129,8 +146,44 @@ impl Events<'_> {
             }
             _ => return Err(self.fail(Error::Protocol("no event where one was due".into()))),
         }
-        let event = packet.range.start + 1..packet.range.end;
+        let mut begin = packet.range.start + 1;
+        if self.semi_sync {
+            self.wants_reply = match bytes.get(1..3) {
+                Some([SEMI_SYNC, flags]) => flags & WAITS != 0,
+                _ => {
+                    let what =
+                        "an event without what a semi-synchronous source puts in front of it";
+                    return Err(self.fail(Error::Protocol(what.into())));
+                }
+            };
+            begin += 2;
+        }
+        let event = begin..packet.range.end;
         Ok(Some(self.conn.buffer.bytes(event)))
+    }
+
+    /// Whether the source waits until the last event, and everything before it, is acknowledged.
+    pub fn wants_reply(&self) -> bool {
+        self.wants_reply
+    }
+
+    /// Whether the next event is here already.
+    pub fn has_next(&self) -> bool {
+        self.conn.buffer.has_packet()
+    }
+
+    /// Tells a semi-synchronous source that everything before this offset of a file is safe.
+    pub fn acknowledge(&mut self, file: &str, offset: u64) -> Result<()> {
+        let mut reply = vec![SEMI_SYNC];
+        reply.extend_from_slice(&offset.to_le_bytes());
+        reply.extend_from_slice(file.as_bytes());
+        // Its sequence numbers are those of a new command, and the stream's go on.
+        let mut packet = (reply.len() as u32).to_le_bytes().to_vec();
+        packet.extend_from_slice(&reply);
+        match self.conn.stream.write_all(&packet) {
+            Ok(()) => Ok(()),
+            Err(e) => Err(self.fail(Error::Io(e))),
+        }
     }
 
     fn fail(&mut self, e: Error) -> Error {

@@ -248,6 +248,7 @@ fn fetch(
         })?,
         follow: false,
         silence: Some(Duration::from_secs(60)),
+        semi_sync: false,
     };
     let mut description = Description::of_stream(source.checksum);
     let cannot = |e| failure::wire("cannot read the binary log again", e);
@@ -333,7 +334,12 @@ impl<'a> Filling<'a> {
     }
 
     fn begin(&mut self, description: &Description, header: &Header, bytes: &[u8]) -> Result<()> {
-        self.at += first_bytes(&mut self.segment, description, header, bytes)?;
+        let first = first_bytes(header, bytes);
+        self.segment
+            .described(header.timestamp, &description.server_version);
+        self.segment.push(&first)?;
+        self.segment.whole();
+        self.at += first.len() as u64;
         Ok(())
     }
 

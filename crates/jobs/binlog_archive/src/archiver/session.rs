@@ -3,7 +3,6 @@
 use super::state::State;
 use super::{Start, words};
 use crate::layout::order;
-use crate::segment::Segment;
 use crate::source::{Source, is_made_for_stream, of_log, privileges, stated};
 use crate::timeline::{Follows, Timeline};
 use base::{Error, Kind, Result};
@@ -19,6 +18,9 @@ const HEARTBEAT: Duration = Duration::from_secs(1);
 /// A source that sends neither events nor heartbeats for this long is lost.
 const SILENCE: Duration = Duration::from_secs(30);
 
+/// A part is stored once it is this long, although more has come already: commits wait for it.
+const LONGEST_PART: u64 = 1 << 20;
+
 /// How a session ended, if not by an error.
 pub(crate) enum Ended {
     /// A stop was requested.
@@ -32,6 +34,8 @@ pub(crate) enum Ended {
 pub(crate) struct Session<'o> {
     source: Source,
     options: &'o wire::Options,
+    /// Whether its commits wait for the archive.
+    semi_sync: bool,
 }
 
 /// Where to go on.
@@ -46,7 +50,23 @@ impl<'o> Session<'o> {
     pub(crate) fn open(run: &Run, options: &'o wire::Options, state: &State<'_>) -> Result<Self> {
         let mut source = Source::open(run, options)?;
         source.prepare(heartbeat(state))?;
-        Ok(Session { source, options })
+        let mut semi_sync = state.options.semi_sync;
+        if semi_sync && let Err(e) = source.wait_for_archive() {
+            // To go on without it loses less than to end.
+            if !state.resumed && state.summary.segments == 0 {
+                return Err(e);
+            }
+            run.observer.warn(format!(
+                "{}: its commits do not wait for the archive",
+                e.what
+            ));
+            semi_sync = false;
+        }
+        Ok(Session {
+            source,
+            options,
+            semi_sync,
+        })
     }
 
     /// Takes events until something ends it.
@@ -75,6 +95,7 @@ impl<'o> Session<'o> {
             position: asked,
             follow: !state.options.once,
             silence: Some(SILENCE),
+            semi_sync: self.semi_sync,
         };
         let mut description = Description::of_stream(self.source.checksum);
         let doing = format!("the stream of the binary log ended in {file}");
@@ -82,9 +103,15 @@ impl<'o> Session<'o> {
         conn.register_replica(request.server_id, "penstock")
             .map_err(privileges)?;
         let mut events = conn.binary_log(&request).map_err(privileges)?;
+        // Where the last transaction ends that waits for the archive.
+        let mut waiting: Option<(String, u64)> = None;
         loop {
             if run.cancel.is_raised() {
                 state.flush()?;
+                if let Some((file, end)) = waiting {
+                    // It would wait for its time limit.
+                    let _ = events.acknowledge(&file, end);
+                }
                 return Ok(Ended::Stopped);
             }
             let bytes = match events.next() {
@@ -99,6 +126,18 @@ impl<'o> Session<'o> {
                 return Ok(Ended::Changed);
             }
             state.flush_if_due(heartbeat(state))?;
+            if events.wants_reply() {
+                waiting = state.place().map(|(file, end, _)| (file, end));
+            }
+            // Everything that has come is stored at once: many commits wait for one part.
+            let due = !events.has_next() || state.part_len() >= LONGEST_PART;
+            if let Some((file, end)) = waiting.take_if(|_| due) {
+                state.store_part()?;
+                events
+                    .acknowledge(&file, end)
+                    .map_err(|e| privileges(e).context(&doing))?;
+                state.summary.acknowledged += 1;
+            }
             state.report();
         }
     }
@@ -430,25 +469,20 @@ fn begin_file(
     header: &Header,
     bytes: &[u8],
 ) -> Result<()> {
-    let n = first_bytes(state.segment(file)?, description, header, bytes)?;
-    state.count(n as usize);
+    let first = first_bytes(header, bytes);
+    let segment = state.segment(file)?;
+    segment.described(header.timestamp, &description.server_version);
+    segment.push(&first)?;
+    segment.whole();
+    state.count(first.len());
     Ok(())
 }
 
-/// Adds the first bytes of a file, as they are once the server has closed it; returns how many that are.
-pub(crate) fn first_bytes(
-    segment: &mut Segment,
-    description: &Description,
-    header: &Header,
-    bytes: &[u8],
-) -> Result<u64> {
-    let mut bytes = bytes.to_vec();
+/// The first bytes of a file with this description, as they are once the server has closed it.
+pub(crate) fn first_bytes(header: &Header, description: &[u8]) -> Vec<u8> {
+    let mut bytes = description.to_vec();
     // The flags of an open file; the checksum is that of a closed one.
     let flags = (header.flags & !IN_USE).to_le_bytes();
     bytes[17..19].copy_from_slice(&flags);
-    segment.described(header.timestamp, &description.server_version);
-    segment.push(&MAGIC)?;
-    segment.push(&bytes)?;
-    segment.whole();
-    Ok((MAGIC.len() + bytes.len()) as u64)
+    [&MAGIC[..], &bytes].concat()
 }

@@ -1,10 +1,11 @@
 //! What is archived so far, and the segment that is being filled.
 
+use super::growing::Growing;
 use super::standing::Standings;
 use super::{Options, Summary};
 use crate::kept::{Kept, KeptTimeline};
 use crate::layout::Name;
-use crate::segment::{Head, Segment};
+use crate::segment::Head;
 use crate::timeline::Timeline;
 use base::{Counters, Result};
 use binlog::gtid::Executed;
@@ -29,7 +30,7 @@ pub(crate) struct State<'r> {
     pub(crate) timeline: Option<Timeline>,
     /// The heads of the file that is being followed.
     heads: Vec<Head>,
-    segment: Option<Segment>,
+    segment: Option<Growing>,
     pub(crate) boundaries: Boundaries,
     /// What was executed before the newest timeline and those that it carries on, and what they hold.
     pub(crate) archived: Option<Executed>,
@@ -75,8 +76,7 @@ impl<'r> State<'r> {
 
     /// Says how the archive stands.
     pub(crate) fn report(&mut self) {
-        let segment = self.segment.as_ref().filter(|s| !s.is_empty());
-        let unstored = segment.map(|s| s.since.elapsed());
+        let unstored = self.segment.as_ref().and_then(Growing::unstored);
         self.standings.report(&*self.run.observer, unstored);
     }
 
@@ -160,7 +160,8 @@ impl<'r> State<'r> {
             server_version: version,
             ..Head::default()
         };
-        self.segment = Some(Segment::new(&before, self.is_mariadb())?);
+        let in_parts = self.options.semi_sync;
+        self.segment = Some(Growing::new(&before, self.is_mariadb(), in_parts)?);
         Ok(())
     }
 
@@ -171,7 +172,7 @@ impl<'r> State<'r> {
     }
 
     /// The segment that is being filled; a new one behind the last.
-    pub(crate) fn segment(&mut self, file: &str) -> Result<&mut Segment> {
+    pub(crate) fn segment(&mut self, file: &str) -> Result<&mut Growing> {
         let segment = match self.segment.take() {
             Some(segment) => segment,
             None => {
@@ -183,7 +184,8 @@ impl<'r> State<'r> {
                     ..Head::default()
                 };
                 let before = self.heads.last().filter(|h| h.file == file);
-                Segment::new(before.unwrap_or(&first), self.is_mariadb())?
+                let in_parts = self.options.semi_sync;
+                Growing::new(before.unwrap_or(&first), self.is_mariadb(), in_parts)?
             }
         };
         Ok(self.segment.insert(segment))
@@ -208,9 +210,24 @@ impl<'r> State<'r> {
         // The next look at the clock comes with the next event or heartbeat.
         let oldest = self.options.max_age.saturating_sub(heartbeat);
         let due = self.segment.as_ref().is_some_and(|s| {
-            !s.is_empty() && (s.len() >= self.options.max_segment || s.since.elapsed() >= oldest)
+            !s.is_empty() && (s.len() >= self.options.max_segment || s.age() >= oldest)
         });
         if due { self.flush() } else { Ok(()) }
+    }
+
+    /// Bytes that no store has, where commits wait for it.
+    pub(crate) fn part_len(&self) -> u64 {
+        self.segment.as_ref().map_or(0, Growing::part_len)
+    }
+
+    /// Stores everything that came for commits that wait.
+    pub(crate) fn store_part(&mut self) -> Result<()> {
+        let mariadb = self.is_mariadb();
+        let (store, sealing) = (&*self.store, self.sealing.as_deref());
+        match &mut self.segment {
+            Some(segment) => segment.store_part(store, sealing, &self.boundaries, mariadb),
+            None => Ok(()),
+        }
     }
 
     /// Stores everything that came.

@@ -70,6 +70,16 @@ pub fn binlog_archive(server: &ServerName, d: &Archived) -> Summary {
                 .key("archived_again", &mended),
         );
     }
+    if d.acknowledged > 0 {
+        s.add(
+            Item::new("acknowledged")
+                .line(format!(
+                    "{} times that commits were stored",
+                    count(d.acknowledged)
+                ))
+                .key("acknowledged", d.acknowledged),
+        );
+    }
     if d.reconnects > 0 {
         s.add(
             Item::new("reconnected")

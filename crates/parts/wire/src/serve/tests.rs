@@ -58,6 +58,7 @@ fn request() -> LogRequest {
         position: 345,
         follow: true,
         silence: None,
+        semi_sync: false,
     }
 }
 

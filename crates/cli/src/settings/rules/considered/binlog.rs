@@ -84,6 +84,7 @@ const ARCHIVE: &[Considered] = &[
     ("max-age", "--max-age 5s", always),
     ("segment-size", "--segment-size 1M", always),
     ("once", "--once", always),
+    ("semisync", "--semisync", |c| !c.has("--once")),
     ("repair", "--repair", always),
     ("encrypt-to", "--encrypt-to {to}", always),
     ("passphrase-file", "--passphrase-file {passphrase}", |c| {
