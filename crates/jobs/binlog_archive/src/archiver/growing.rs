@@ -127,3 +127,99 @@ impl Growing {
         Ok(head)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kept::Kept;
+    use crate::layout::Name;
+    use crate::timeline::Timeline;
+    use std::io::Read;
+    use std::sync::Arc;
+
+    const FILE: &str = "binlog.000001";
+
+    /// A timeline whose only file has these parts, and what grows on behind them.
+    fn parts(store: &Arc<store::Memory>, all: &[&[u8]]) -> Growing {
+        let timeline = Timeline {
+            version: Timeline::VERSION,
+            number: 1,
+            flavour: "mariadb".to_owned(),
+            server_version: "10.11".to_owned(),
+            server_uuid: None,
+            server_id: 1,
+            file: FILE.to_owned(),
+            began: "2026-11-27T00:00:00Z".to_owned(),
+            reason: "the first".to_owned(),
+            executed_before: None,
+            follows: None,
+            missing: None,
+        };
+        let name = Name::Timeline(1).to_string();
+        store
+            .put(&name, timeline.to_text().as_bytes())
+            .expect("stored");
+        let before = Head {
+            timeline: 1,
+            file: FILE.to_owned(),
+            ..Head::default()
+        };
+        let mut growing = Growing::new(&before, true, true).expect("a segment");
+        for part in all {
+            growing.push(part).expect("pushed");
+            growing
+                .store_part(&**store, None, &Boundaries::new(), true)
+                .expect("stored");
+        }
+        growing
+    }
+
+    fn kept(store: &Arc<store::Memory>) -> Kept {
+        Kept::open(Arc::clone(store) as Arc<dyn Store>).expect("kept")
+    }
+
+    /// Whoever reads parts while the whole segment takes their place reads the same bytes.
+    #[test]
+    fn parts_are_replaced_while_they_are_read() {
+        let store = Arc::new(store::Memory::new("test"));
+        for before in 0..4 {
+            let mut growing = parts(&store, &[b"first ", b"second ", b"third "]);
+            let listed = kept(&store);
+            let file = &listed.timelines[0].files[0];
+            assert_eq!(file.segments.len(), 3);
+            let mut bytes = listed.bytes(file, 0);
+            let mut read = vec![0; before * 6];
+            bytes.read_exact(&mut read).expect("read");
+            growing.push(b"fourth ").expect("pushed");
+            let done = growing.finish(&*store, None, &Boundaries::new(), None);
+            assert_eq!(done.expect("stored").end, 26);
+            bytes.read_to_end(&mut read).expect("read");
+            assert_eq!(String::from_utf8_lossy(&read), "first second third ");
+            // Who comes later finds one.
+            let after = kept(&store);
+            let file = &after.timelines[0].files[0];
+            assert_eq!((file.segments.len(), file.end()), (1, 26));
+        }
+    }
+
+    /// A run that was killed before it removed the parts.
+    #[test]
+    fn parts_that_stayed_are_of_no_use_and_removed() {
+        let store = Arc::new(store::Memory::new("test"));
+        let growing = parts(&store, &[b"first ", b"second ", b"third "]);
+        let second = growing.parts[1].name();
+        let bytes = store.read_all(&second, 1 << 20).expect("a part");
+        growing
+            .finish(&*store, None, &Boundaries::new(), None)
+            .expect("stored");
+        store.put(&second, &bytes).expect("stored");
+        let mut found = kept(&store);
+        let file = &found.timelines[0].files[0];
+        assert_eq!((file.segments.len(), file.gap, file.end()), (1, None, 19));
+        let mut read = Vec::new();
+        found.bytes(file, 6).read_to_end(&mut read).expect("read");
+        assert_eq!(String::from_utf8_lossy(&read), "second third ");
+        found.remove_unfinished().expect("removed");
+        assert!(store.read_all(&second, 1 << 20).is_err());
+    }
+}
