@@ -200,7 +200,7 @@ fn both_are_killed(kind: Kind) {
                 };
                 for id in 0.. {
                     if conn
-                        .execute(&format!("INSERT INTO d.t VALUES ({id})"))
+                        .execute(format!("INSERT INTO d.t VALUES ({id})"))
                         .is_err()
                     {
                         return;

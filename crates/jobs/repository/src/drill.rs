@@ -279,8 +279,8 @@ pub fn plan_behind(
         .and_then(|(begin, last)| Some((begin, last.checked_sub(begin)?)));
     match span {
         Some((begin, span)) => {
-            let part = (0..4).fold(0_u64, |n, _| n << 16 | u64::from(layout::random()));
-            let at = (u128::from(span) * u128::from(part) >> 64) as u64;
+            let part = (0..4).fold(0_u64, |n, _| (n << 16) | u64::from(layout::random()));
+            let at = ((u128::from(span) * u128::from(part)) >> 64) as u64;
             to(&Target::Time(begin + at))
         }
         // Nothing came behind it.
