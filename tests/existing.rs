@@ -194,6 +194,25 @@ fn tables_are_emptied_and_filled_and_keep_their_definitions(pair: &Pair) {
         assert_eq!(value(pair, "SELECT COUNT(*) FROM ex.t"), "2", "{why}");
         there(pair, fit);
     }
+    // What may not take the rows is said before anything is emptied.
+    for (doubtful, fit, why) in [
+        (
+            "ALTER TABLE ex.t ADD UNIQUE KEY uq (v)",
+            "ALTER TABLE ex.t DROP KEY uq",
+            "its key `uq` is unique",
+        ),
+        (
+            "ALTER TABLE ex.t ADD CONSTRAINT cc CHECK (id > 0)",
+            "ALTER TABLE ex.t DROP CONSTRAINT cc",
+            "its condition `cc` is not that of the archive's table",
+        ),
+    ] {
+        there(pair, doubtful);
+        load(pair, &["--existing", "truncate"])
+            .code(2)
+            .says(&["the rows may not fit", why]);
+        there(pair, fit);
+    }
     let done = load(pair, &["--existing", "truncate", "--yes", "--json"]).ok();
     assert_eq!(counts(&done), [3, 0, 1], "{}", done.out);
     assert_eq!(

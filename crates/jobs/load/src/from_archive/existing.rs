@@ -17,7 +17,7 @@ use base::units::printable;
 use base::{Error, Kind, Result, failpoint};
 use run::{Run, failure};
 use server::{quote, session};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// What is done with objects that the target has, each in words, as table `a`.`b`.
@@ -33,6 +33,8 @@ pub struct Treated {
     pub emptied: BTreeSet<String>,
     /// They are empty, and filled from the archive.
     pub filled: BTreeSet<String>,
+    /// Why tables that are filled may not take the rows.
+    pub(super) doubts: BTreeMap<String, String>,
 }
 
 impl Treated {
@@ -100,7 +102,11 @@ pub fn lost(run: &Run, options: &Options) -> Result<Vec<String>> {
     }
     let existing = ExistingObjects::look(&mut t, &plan)?;
     let treated = treated(&mut t, &plan, &existing)?;
-    Ok(treated.lost().cloned().collect())
+    let with_doubt = |what: &String| match treated.doubts.get(what) {
+        Some(why) => format!("{what} ({why}: the rows may not fit)"),
+        None => what.clone(),
+    };
+    Ok(treated.lost().map(with_doubt).collect())
 }
 
 /// Decides what is done with what the target has; refuses what may not be touched.
@@ -140,7 +146,7 @@ pub(super) fn check_again(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
     if t.options.existing == Existing::Refuse && plan.parts.definitions {
         return existing.refuse(t.options);
     }
-    // A trigger may be there now.
+    // A trigger may be there now; what is doubtful was said before.
     fit::check(t, plan, plan.treated())?;
     let known: BTreeSet<&String> = plan.treated().all().collect();
     let with_them = lost_with(t, plan, &plan.treated().replaced)?;
@@ -232,10 +238,26 @@ fn treated(t: &mut Target<'_>, plan: &LoadPlan, existing: &ExistingObjects) -> R
                     false => treated.left.insert(what.clone()),
                 };
             }
-            fit::check(t, plan, &treated)?;
+            say_doubts(t, plan, &mut treated)?;
         }
     }
     Ok(treated)
+}
+
+/// Refuses tables that the rows cannot go into, and warns of those that may not take them.
+fn say_doubts(t: &mut Target<'_>, plan: &LoadPlan, treated: &mut Treated) -> Result<()> {
+    let doubtful = fit::check(t, plan, treated)?;
+    let said = doubtful.iter().map(|(name, why)| format!("{name} ({why})"));
+    let said: Vec<String> = said.collect();
+    let of_table = |(name, why)| (format!("table {name}"), why);
+    treated.doubts = doubtful.into_iter().map(of_table).collect();
+    if !said.is_empty() {
+        t.run.observer.warn(printable(&format!(
+            "the rows of the archive may not fit into {}: then the load ends when these are empty already",
+            some(&said)
+        )));
+    }
+    Ok(())
 }
 
 /// The tables that get rows, in words.
@@ -294,7 +316,7 @@ fn rows_only(t: &mut Target<'_>, plan: &LoadPlan, existing: &ExistingObjects) ->
         }
         treated.filled = wanted;
     }
-    fit::check(t, plan, &treated)?;
+    say_doubts(t, plan, &mut treated)?;
     Ok(treated)
 }
 

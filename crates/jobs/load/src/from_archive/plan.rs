@@ -12,7 +12,7 @@ use instance::tune;
 use rows::accounts::Account;
 use rows::feed::{Load, TableName};
 use server::{Identity, NameMap, quote};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 
 /// A load of an archive.
@@ -56,6 +56,7 @@ static NOTHING_THERE: Treated = Treated {
     with_them: BTreeSet::new(),
     emptied: BTreeSet::new(),
     filled: BTreeSet::new(),
+    doubts: BTreeMap::new(),
 };
 
 /// Other names than those of the source.

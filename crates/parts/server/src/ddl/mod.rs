@@ -13,6 +13,7 @@ mod collate;
 mod create;
 mod keys;
 mod literals;
+mod rejects;
 mod shape;
 mod show;
 mod versioned;
@@ -21,6 +22,7 @@ pub use adapt::{adapt, sql_mode_for};
 pub use collate::collation_for;
 pub use create::{CreateTable, add_if_not_exists, column_charsets, strip_foreign_keys};
 pub use keys::{key_name, missing_keys, strip_keys_of_server, strip_secondary_keys};
+pub use rejects::rejects;
 pub use shape::{
     auto_increment, auto_increment_column, general_tablespace, has_data_directory, has_partitions,
     has_partitions_by_key, no_file, without_partitions, without_tablespaces,

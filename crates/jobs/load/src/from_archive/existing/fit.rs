@@ -14,9 +14,14 @@ const OWN_ROWS: [&str; 8] = [
     "InnoDB", "MyISAM", "Aria", "MEMORY", "CSV", "ROCKSDB", "ARCHIVE", "TokuDB",
 ];
 
-/// Refuses tables that cannot be emptied and then filled with exactly the rows of the archive.
-pub(super) fn check(t: &mut Target<'_>, plan: &LoadPlan, treated: &Treated) -> Result<()> {
-    let mut unfit = Vec::new();
+/// Refuses tables that cannot be emptied and then filled with exactly the rows of the archive. Returns those that may not take
+/// them, with the reason: whether they do shows when they are empty.
+pub(super) fn check(
+    t: &mut Target<'_>,
+    plan: &LoadPlan,
+    treated: &Treated,
+) -> Result<Vec<(String, String)>> {
+    let (mut unfit, mut doubtful) = (Vec::new(), Vec::new());
     for part in &plan.schemas {
         let schema = &plan.archive.schemas()[part.at];
         let refilled =
@@ -28,16 +33,23 @@ pub(super) fn check(t: &mut Target<'_>, plan: &LoadPlan, treated: &Treated) -> R
         }
         let there = There::look(t, &schema.name)?;
         for table in tables {
+            let name = quote::qualified(&table.schema, &table.name);
             let create = create_table::definition(t, plan, table)?;
-            let charsets = create.map_or_else(BTreeMap::new, |c| ddl::column_charsets(&c));
+            let charsets = create
+                .as_deref()
+                .map_or_else(BTreeMap::new, ddl::column_charsets);
             if let Some(why) = there.why_unfit(table, &charsets) {
-                let name = quote::qualified(&table.schema, &table.name);
                 unfit.push(format!("{name} ({why})"));
+            } else if let Some(create) = &create {
+                let shown = rows_of(t, &format!("SHOW CREATE TABLE {name}"))?;
+                let shown = shown.first();
+                let why = shown.and_then(|[_, there]: &[String; 2]| ddl::rejects(there, create));
+                doubtful.extend(why.map(|why| (name, why)));
             }
         }
     }
     if unfit.is_empty() {
-        return Ok(());
+        return Ok(doubtful);
     }
     Err(refused(format!(
         "these tables cannot be filled with exactly the rows of the archive: {}",
