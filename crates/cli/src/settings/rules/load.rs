@@ -177,6 +177,14 @@ pub enum Loaded {
 
 /// What is there to be loaded.
 pub fn loaded(from: &Location) -> Result<Loaded> {
+    // What is not there is no dump of another tool.
+    if let Some(path) = from.path()
+        && let Err(e) = path.metadata()
+    {
+        return Err(
+            run::state::storage("read", path, &e).hint("check the path and the permissions")
+        );
+    }
     if !load::is_archive(from)? {
         return Ok(Loaded::OtherDump);
     }
