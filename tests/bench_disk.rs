@@ -312,6 +312,20 @@ fn a_rate_that_leaves_nothing_to_measure_is_refused() {
     at("100k", &["--pattern", "sequential", "--measure", "1s"])
         .code(12)
         .says(&["one operation of", "nothing was written", "--pattern"]);
+    // The others are measured.
+    let some = [
+        "--pattern",
+        "sequential",
+        "--pattern",
+        "commit",
+        "--measure",
+        "60ms",
+    ];
+    let done = at("1M", &[&some[..], &["--runs", "1", "--ramp", "0"]].concat()).code(3);
+    done.says(&[
+        "sequential rewrite: one operation takes longer",
+        "commit, 1 session",
+    ]);
     nothing_left(dir.path());
 }
 

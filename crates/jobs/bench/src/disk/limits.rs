@@ -1,6 +1,6 @@
 //! Whether a rate limit leaves enough to measure: looked at before anything is written.
 //!
-//! Invariant: a pattern whose window would end before its first operation does is refused, not measured as nothing.
+//! Invariant: a pattern whose window would end before its first operation does is left out, by name, not measured as nothing.
 
 use super::Options;
 use super::pages::{BLOCK, PAGE};
@@ -11,10 +11,16 @@ use base::{Error, Kind, Result};
 use run::Run;
 use std::time::Duration;
 
-/// Refuses a rate that cannot fill the files within the time that is allowed, or move one operation in a window.
-pub fn check(run: &Run, options: &Options, tested: &[Tested], measure: Duration) -> Result<()> {
+/// Refuses a rate that cannot fill the files within the time that is allowed, or at which no pattern moves one operation in a
+/// window. Returns the patterns that can be measured.
+pub fn check(
+    run: &Run,
+    options: &Options,
+    tested: &[Tested],
+    measure: Duration,
+) -> Result<Vec<Pattern>> {
     let Some(limit) = run.disk_limiter.rate() else {
-        return Ok(());
+        return Ok(options.patterns.clone());
     };
     let takes = |n: u64| n as f64 / limit.max(1) as f64;
     let each = |t: &Tested| written(t.size, &options.patterns);
@@ -33,14 +39,15 @@ pub fn check(run: &Run, options: &Options, tested: &[Tested], measure: Duration)
             .hint("nothing was written; allow more, or measure with less: --size"));
     }
     let slow = |p: &&Pattern| takes(moved(**p)) > measure.as_secs_f64();
-    let Some(pattern) = options.patterns.iter().find(slow) else {
-        return Ok(());
+    let (slow, fast): (Vec<&Pattern>, Vec<&Pattern>) = options.patterns.iter().partition(slow);
+    let Some(pattern) = slow.first().filter(|_| fast.is_empty()) else {
+        return Ok(fast.into_iter().copied().collect());
     };
     let what = format!(
         "at --max-rate {} one operation of \"{pattern}\" ({}) takes {}, and each measurement {}: nothing could be measured",
         rate(limit),
-        bytes(moved(*pattern)),
-        seconds(takes(moved(*pattern))),
+        bytes(moved(**pattern)),
+        seconds(takes(moved(**pattern))),
         seconds(measure.as_secs_f64())
     );
     Err(Error::new(Kind::Limit, what)

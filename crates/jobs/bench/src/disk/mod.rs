@@ -130,14 +130,17 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         tested.push(random::Tested::new(place, size, engine));
     }
     let (ramp, measure) = fitting(run, options, tested.len());
-    limits::check(run, options, &tested, measure)?;
+    let patterns = limits::check(run, options, &tested, measure)?;
     let deadline = options.longest.map(|longest| begin + longest);
-    let mut left_out = Vec::new();
+    let too_slow = options.patterns.iter().filter(|p| !patterns.contains(p));
+    let mut left_out: Vec<String> = too_slow
+        .map(|p| format!("{p}: one operation takes longer than a measurement at --max-rate"))
+        .collect();
     for (tested, volume) in tested.iter_mut().zip(&mut volumes) {
         let phase = run.phase("filling a file", 1);
         tested.counters = phase.counters.clone();
         tested.deadline = deadline;
-        tested.fill(run, &options.patterns)?;
+        tested.fill(run, &patterns)?;
         volume.direct = tested.is_direct();
     }
     let phase = run.phase("measuring", 1);
@@ -145,7 +148,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         tested.counters = phase.counters.clone();
     }
     for n in 1..=options.runs {
-        for pattern in &options.patterns {
+        for pattern in &patterns {
             for (tested, volume) in tested.iter_mut().zip(&mut volumes) {
                 run.check()?;
                 let over = |at: Instant| deadline.is_some_and(|end| at >= end);

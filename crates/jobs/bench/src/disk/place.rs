@@ -96,7 +96,8 @@ impl Place {
             parent,
             work,
             stays: false,
-            removed: false,
+            // Nothing is removed from a directory of which it is not known that it is ours.
+            removed: !made,
         };
         place.take_over(run, made)?;
         if let Some(remark) = place.file_system.remark() {
@@ -149,11 +150,11 @@ impl Place {
                     printable(&self.path.join(WORK).to_string_lossy()),
                     foreign.map_or(String::new(), |n| format!(": {}", printable(n)))
                 );
-                // It is not ours, so nothing of it is removed.
                 self.removed = true;
                 return Err(Error::new(Kind::Target, what)
                     .hint("move it away, or measure in another directory"));
             }
+            self.removed = false;
             for name in names {
                 let stat = rfs::statat(&self.work, &name, AtFlags::SYMLINK_NOFOLLOW);
                 freed += stat.map_or(0, |s| u64::try_from(s.st_blocks).unwrap_or(0) * 512);
@@ -167,6 +168,7 @@ impl Place {
             let fail = |e| failed("look at", &self.path, &e);
             self.file_system = FileSystem::of(&self.parent).map_err(fail)?;
         }
+        self.removed = false;
         let mut mark = self.create(MARK, false)?;
         let done = mark.write_all(MARK_TEXT.as_bytes());
         done.map_err(|e| failed("write to", &self.path, &e))

@@ -97,7 +97,7 @@ pub fn disk(d: &bench::disk::Summary) -> Summary {
         let few = "Some figures are doubtful: what was not steady, or differed between the runs, is listed below.";
         s.story.push(few.to_owned());
     }
-    let left = Item::new("not measured, because of --max-time");
+    let left = Item::new("not measured, because of a limit");
     s.add(left.list(&d.left_out).key("not_measured", &d.left_out));
     let not_removed = Item::new("not removed").key("not_removed", &d.not_removed);
     s.add(not_removed.list(&d.not_removed));
