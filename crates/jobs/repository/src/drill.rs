@@ -168,13 +168,14 @@ pub fn drill(
         ..e
     });
     if let Err(e) = &restored
-        && !matches!(e.kind, Kind::Archive | Kind::Differs | Kind::Failed)
+        && !says_something(e)
     {
         return Err(e.clone());
     }
     let loaded = std::mem::take(&mut *base::lock(&loaded));
     let (applied, restored) = match (loaded.applied.transpose(), restored) {
-        (Err(e), Ok(_)) if e.kind == Kind::Interrupted => return Err(e),
+        // What is not about the backup or its log says nothing about them.
+        (Err(e), Ok(_)) if !says_something(&e) => return Err(e),
         (Err(e), Ok(_)) => (
             None,
             Err(e.context("the backup is restored, and the log behind it cannot be applied")),
@@ -236,6 +237,11 @@ fn restore(
     }
 }
 
+/// Whether an error is about the backup, and not about the drill.
+fn says_something(e: &Error) -> bool {
+    matches!(e.kind, Kind::Archive | Kind::Differs | Kind::Failed)
+}
+
 /// Has the server that holds the backup apply the log behind it.
 fn apply(run: &Run, log: &Log, server: &wire::Options) -> Result<Applied> {
     let options = replay::Options {
@@ -281,7 +287,11 @@ pub fn plan_behind(
         Some((begin, span)) => {
             let part = (0..4).fold(0_u64, |n, _| (n << 16) | u64::from(layout::random()));
             let at = ((u128::from(span) * u128::from(part)) >> 64) as u64;
-            to(&Target::Time(begin + at))
+            match to(&Target::Time(begin + at)) {
+                // Between two clocks, or beside the way to the end.
+                Err(e) if e.kind == Kind::Usage => Ok(latest),
+                found => found,
+            }
         }
         // Nothing came behind it.
         None => Ok(latest),
