@@ -176,7 +176,8 @@ fn what_is_lost_is_archived_again(kind: Kind) {
         .once()
         .code(3)
         .says(&[&format!("{file} from"), "the server has that file no more"]);
-    // The file of that name is another one after a reset.
+    // The file of that name is another one after a reset. A file is known by the second in which it was begun.
+    std::thread::sleep(std::time::Duration::from_millis(1100));
     let reset = match kind == Kind::MySql {
         true => "RESET BINARY LOGS AND GTIDS",
         false => "RESET MASTER",

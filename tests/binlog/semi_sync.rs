@@ -226,6 +226,79 @@ fn both_are_killed(kind: Kind) {
 }
 each_kind!(both_are_killed; mysql, mariadb);
 
+/// What the server decides meanwhile is seen: it is switched off, and restarted without it, while the archiver runs.
+fn switched_off_and_on(kind: Kind) {
+    let Some(mut logged) = waiting(kind) else {
+        return;
+    };
+    let running = archiver(&logged, &[]);
+    assert!(insert(&logged.server, 1));
+    let off = format!("SET GLOBAL {} = OFF", named(kind, "enabled"));
+    logged.server.client(&off).expect("off");
+    assert!(insert(&logged.server, 2));
+    running.until_it_says("do not wait for the archive now");
+    wait_from_now(&logged.server);
+    assert!(insert(&logged.server, 3));
+    running.until_it_says("wait for the archive again");
+    logged.server.kill9().expect("a kill");
+    logged.server.restart().expect("a start");
+    running.until_it_says("is off: its commits do not wait");
+    assert!(insert(&logged.server, 4));
+    // The archiver that runs is asked as soon as it is on.
+    wait_from_now(&logged.server);
+    assert!(insert(&logged.server, 5));
+    assert_eq!(counter(&logged.server, "no_tx"), 0);
+    assert!(counter(&logged.server, "yes_tx") >= 1);
+    running.signal(Signal::KILL);
+    running.wait();
+    assert_eq!(archived(&logged), 5);
+}
+each_kind!(switched_off_and_on; mysql, mariadb);
+
+/// The log was reset, and its first file has become as long again: nothing of it is acknowledged before it is archived.
+fn a_reset_is_no_acknowledgement(kind: Kind) {
+    let Some(logged) = waiting(kind) else { return };
+    let running = archiver(&logged, &[]);
+    for id in 0..5 {
+        assert!(insert(&logged.server, id));
+    }
+    running.signal(Signal::KILL);
+    running.wait();
+    let reset = match kind {
+        Kind::MySql => "RESET BINARY LOGS AND GTIDS",
+        _ => "RESET MASTER",
+    };
+    let enabled = named(kind, "enabled");
+    let script = format!(
+        "SET GLOBAL {enabled} = OFF; {reset}; INSERT INTO d.t SELECT id + 100 FROM d.t; DELETE FROM d.t WHERE id < 100; \
+         INSERT INTO d.t VALUES (1); INSERT INTO d.t VALUES (2); INSERT INTO d.t VALUES (3); SET GLOBAL {enabled} = ON"
+    );
+    logged.server.script(script.as_bytes()).expect("writes");
+    let server = &logged.server;
+    std::thread::scope(|s| {
+        // It waits for an archive.
+        let waits = s.spawn(|| insert(server, 4));
+        std::thread::sleep(Duration::from_millis(300));
+        let usual = ["--semisync", "--max-age", "1h", "--start", "oldest"];
+        let running = logged.archiving(&usual).start();
+        assert!(waits.join().expect("no panic"));
+        running.signal(Signal::KILL);
+        running.wait();
+    });
+    let second = logged.stored(2);
+    let server = &logged.files();
+    let (name, bytes) = server.first_key_value().expect("a file");
+    // MariaDB notes checkpoints behind it.
+    assert!(
+        second[name].len() + 200 > bytes.len(),
+        "{} {}",
+        second[name].len(),
+        bytes.len()
+    );
+    assert_eq!(counter(&logged.server, "no_tx"), 0);
+}
+each_kind!(a_reset_is_no_acknowledgement; mysql, mariadb);
+
 fn what_it_needs_is_said(kind: Kind) {
     let Some(logged) = Logged::new(kind, &[]) else {
         return;

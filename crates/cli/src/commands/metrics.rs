@@ -4,7 +4,7 @@ use crate::args::repository::Where;
 use crate::settings::place;
 use ::report::metrics;
 use base::{Error, Event, Kind, Observer, Result, Standing};
-use binlog_archive::standing::{CONNECTED, LAG};
+use binlog_archive::standing::{CONNECTED, LAG, WAITS};
 use repository::Repository;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -138,7 +138,7 @@ impl Running {
         if let Some(standing) = &mut *base::lock(&self.standing) {
             standing.values.retain(|(name, _)| *name != LAG);
             for (name, value) in &mut standing.values {
-                if *name == CONNECTED {
+                if [CONNECTED, WAITS].contains(name) {
                     *value = 0.0;
                 }
             }

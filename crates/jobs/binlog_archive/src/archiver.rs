@@ -2,6 +2,8 @@
 
 mod growing;
 mod mend;
+mod remover;
+mod semi_sync;
 mod session;
 pub mod standing;
 mod state;
@@ -83,6 +85,8 @@ pub struct Summary {
     pub mended: Vec<String>,
     /// How often a source that waited was told that its commits are stored.
     pub acknowledged: u64,
+    /// Commits that a source confirmed without waiting, while they should wait for the archive.
+    pub not_waited: u64,
     /// Connections that were lost and made again.
     pub reconnects: u64,
     /// What is missing, and what the archive holds that the server lost.
@@ -116,6 +120,7 @@ pub fn archive(run: &Run, store: &Arc<dyn Store>, options: &Options) -> Result<S
             mend::read_through(run, &mut kept)?;
         }
     }
+    kept.remove_covered();
     let phase = run.phase("binary log", 1);
     let mut state = State::new(run, Arc::clone(store), options, &phase.counters, kept)?;
     state.summary.mended = mended.mended;
@@ -150,7 +155,7 @@ pub fn archive(run: &Run, store: &Arc<dyn Store>, options: &Options) -> Result<S
             _ if run.cancel.is_raised() => break,
             Err(e) => e,
         };
-        let first = state.summary.segments == 0 && state.summary.reconnects == 0;
+        let first = state.sessions == 0 && state.summary.reconnects == 0;
         if options.once || !can_pass(&e) || first && options.sources.len() == 1 && !state.resumed {
             state.flush()?;
             return Err(e);

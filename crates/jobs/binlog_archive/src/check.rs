@@ -57,22 +57,33 @@ impl Kept {
         Ok(done)
     }
 
+    fn is_gone(&self, head: &segment::Head) -> bool {
+        self.store.open(&head.name()).is_err_and(|e| e.not_found())
+    }
+
+    /// Compares the segment that holds the bytes of this one by now.
+    fn check_held(&self, file: &KeptFile, part: &segment::Head) -> std::result::Result<(), String> {
+        let now = Kept::open(std::sync::Arc::clone(&self.store)).map_err(|e| e.what)?;
+        let timelines = now.timelines.iter().flat_map(|t| &t.files);
+        let mut heads = timelines
+            .filter(|f| f.name == file.name)
+            .flat_map(|f| &f.segments)
+            .filter(|h| h.timeline == part.timeline);
+        match heads.find(|h| h.start <= part.start && h.end >= part.end) {
+            Some(head) => segment::verify(&*self.store, head).map_err(|e| e.what),
+            None => Err(format!("the segment {} is missing", part.name())),
+        }
+    }
+
     fn check_file(&self, file: &KeptFile) -> std::result::Result<(), String> {
         if self.is_encrypted() {
-            for (i, head) in file.segments.iter().enumerate() {
-                let verified = segment::verify(&*self.store, head);
-                // It may be a part of a longer one by now.
-                let before = file.segments[..i].iter().rev();
-                let held = |e: &base::Error| {
-                    let now = |h: &segment::Head| {
-                        segment::read_head(&*self.store, &h.name(), h.stored).ok()
-                    };
-                    let mut all = before.clone().filter_map(now);
-                    all.any(|h| h.end >= head.end)
-                        .then_some(())
-                        .ok_or_else(|| e.what.clone())
-                };
-                verified.or_else(|e| held(&e))?;
+            for head in &file.segments {
+                match segment::verify(&*self.store, head) {
+                    Ok(()) => {}
+                    // It may be a part of a longer one by now, which is read instead.
+                    Err(_) if self.is_gone(head) => self.check_held(file, head)?,
+                    Err(e) => return Err(e.what),
+                }
             }
             // Without the key that is all.
             if self.key.is_none() {

@@ -65,6 +65,9 @@ pub(crate) struct Hole {
     pub(crate) end: Option<u64>,
 }
 
+/// Heads by the names of their segments.
+type ReadHeads = BTreeMap<String, Head>;
+
 /// An error of keys.
 pub(crate) fn of_keys(e: &encryption::Error) -> Error {
     failure::encryption("cannot read the binary log", e)
@@ -170,6 +173,20 @@ impl KeptTimeline {
 impl Kept {
     /// Reads what lies in this place.
     pub fn open(store: Arc<dyn Store>) -> Result<Kept> {
+        /// An archiver replaces segments every few seconds; heads that were read are not read again.
+        const TRIES: usize = 20;
+        let mut read = ReadHeads::new();
+        for _ in 0..TRIES {
+            if let Some(kept) = Kept::look(Arc::clone(&store), &mut read)? {
+                return Ok(kept);
+            }
+        }
+        let what = "the binary logs change faster than they can be listed";
+        Err(Error::new(Kind::Storage, what).hint("try again"))
+    }
+
+    /// Reads it once; `None` if something was replaced meanwhile.
+    fn look(store: Arc<dyn Store>, read: &mut ReadHeads) -> Result<Option<Kept>> {
         let cannot = |e: store::Error| failure::store("cannot read the binary logs", &e);
         let mut timelines: BTreeMap<u32, Timeline> = BTreeMap::new();
         let mut segments: BTreeMap<(u32, String), BTreeMap<u64, u64>> = BTreeMap::new();
@@ -235,12 +252,15 @@ impl Kept {
             let mut files = Vec::new();
             for ((_, file), found) in of_this {
                 let is_joined = joined.contains(&(number, file.clone()));
-                files.push(kept.file(number, file, found, is_joined)?);
+                match kept.file(number, file, found, is_joined, read)? {
+                    Some(file) => files.push(file),
+                    None => return Ok(None),
+                }
             }
             files.sort_by(|a, b| order(&a.name).cmp(&order(&b.name)));
             kept.timelines.push(KeptTimeline { timeline, files });
         }
-        Ok(kept)
+        Ok(Some(kept))
     }
 
     fn file(
@@ -249,7 +269,8 @@ impl Kept {
         file: &str,
         found: &BTreeMap<u64, u64>,
         joined: bool,
-    ) -> Result<KeptFile> {
+        read: &mut ReadHeads,
+    ) -> Result<Option<KeptFile>> {
         let mut known: BTreeMap<u64, Head> = BTreeMap::new();
         if joined {
             let name = Name::Heads {
@@ -279,9 +300,21 @@ impl Kept {
             };
             let name = name.to_string();
             let known = known.remove(&start);
-            let head = match &known {
-                Some(head) if head.stored == stored => Ok(head.clone()),
-                _ => segment::read_head(&*self.store, &name, stored),
+            let before = read.get(&name).filter(|head| head.stored == stored);
+            let head = match known
+                .as_ref()
+                .filter(|head| head.stored == stored)
+                .or(before)
+            {
+                Some(head) => Ok(head.clone()),
+                None => match segment::read_head(&*self.store, &name, stored) {
+                    Ok(Some(head)) => {
+                        read.insert(name.clone(), head.clone());
+                        Ok(head)
+                    }
+                    Ok(None) => return Ok(None),
+                    Err(e) => Err(e),
+                },
             };
             // One of another size than was written is looked at: it may have been archived again since.
             let head = head.and_then(|head| match known {
@@ -298,7 +331,7 @@ impl Kept {
             }
         }
         kept.arrange(all);
-        Ok(kept)
+        Ok(Some(kept))
     }
 
     /// Whether its segments are encrypted.
@@ -333,13 +366,26 @@ impl Kept {
                 .remove(&name)
                 .map_err(|e| failure::store("cannot store the binary log", &e))?;
         }
+        Ok(())
+    }
+
+    /// Removes segments whose bytes others have as well, once those are seen to be whole; only the one run that writes may do
+    /// that.
+    pub(crate) fn remove_covered(&mut self) {
         for file in self.timelines.iter_mut().flat_map(|t| &mut t.files) {
-            for head in file.covered.drain(..) {
+            let mut whole: BTreeMap<u64, bool> = BTreeMap::new();
+            for part in std::mem::take(&mut file.covered) {
+                let holds = |h: &&Head| h.start <= part.start && h.end >= part.end;
+                let is_whole = file.segments.iter().find(holds).is_some_and(|head| {
+                    let verify = || segment::verify(&*self.store, head).is_ok();
+                    *whole.entry(head.start).or_insert_with(verify)
+                });
                 // Of no use, and no harm: where nothing can be removed, they stay.
-                let _ = self.store.remove(&head.name());
+                if is_whole {
+                    let _ = self.store.remove(&part.name());
+                }
             }
         }
-        Ok(())
     }
 
     /// Writes the heads of files together again that have ended.

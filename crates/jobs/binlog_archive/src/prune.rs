@@ -51,7 +51,8 @@ impl Kept {
     }
 
     fn remove_file(&self, timeline: u32, file: &KeptFile) -> Result<()> {
-        for head in file.segments.iter().rev() {
+        let others = file.covered.iter().chain(&file.behind);
+        for head in others.chain(file.segments.iter().rev()) {
             self.forget(&head.name())?;
             base::failpoint::reached("a segment of the binary log is removed");
         }

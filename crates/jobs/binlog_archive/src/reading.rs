@@ -1,9 +1,10 @@
 //! A file of the log, read out of its segments.
 //!
 //! While it is read, an archiver may replace segments that it stored for each commit by one that holds them all: see
-//! `archiver::growing`. The first of them has become longer then, and the others are gone.
+//! `archiver::growing`. The first of them has become longer then, and the others are gone: the store is listed again.
 
 use crate::kept::{Kept, KeptFile};
+use crate::layout::Name;
 use crate::segment;
 use encryption::Opening;
 use std::io::{self, Read};
@@ -17,8 +18,8 @@ pub struct FileBytes {
     key: Option<Arc<Opening>>,
     /// The segments that are left, the next one last.
     left: Vec<Listed>,
-    /// Those that were opened.
-    opened: Vec<Listed>,
+    /// Of which file they are.
+    of: Option<(u32, String)>,
     now: Option<Current>,
     /// Offset of the next byte.
     at: u64,
@@ -66,7 +67,7 @@ impl FileBytes {
             key: kept.key.clone(),
             at: left.last().map_or(from, |first| from.max(first.start)),
             left,
-            opened: Vec::new(),
+            of: file.segments.first().map(|h| (h.timeline, h.file.clone())),
             now: None,
             end: file.end(),
         }
@@ -81,7 +82,7 @@ impl FileBytes {
         }
         let (start, mut current) = match self.open(&next) {
             Ok(current) => (next.start, current),
-            Err(e) => self.holding().ok_or_else(|| io::Error::other(e))?,
+            Err(e) => self.holding()?.ok_or_else(|| io::Error::other(e))?,
         };
         let mut skip = self.at.saturating_sub(start);
         let mut buffer = vec![0; 64 << 10];
@@ -93,7 +94,6 @@ impl FileBytes {
             }
             skip -= n as u64;
         }
-        self.opened.push(next);
         self.now = Some(current);
         Ok(true)
     }
@@ -110,13 +110,38 @@ impl FileBytes {
         })
     }
 
-    /// A segment that was opened before, and by now holds the next byte, too.
-    fn holding(&self) -> Option<(u64, Current)> {
-        let mut opened = self.opened.iter().rev();
-        opened.find_map(|listed| {
-            let current = self.open(listed).ok()?;
-            (current.end > self.at).then_some((listed.start, current))
-        })
+    /// The segment that holds the next byte by now.
+    fn holding(&self) -> io::Result<Option<(u64, Current)>> {
+        let entries = self.store.list().map_err(io::Error::other)?;
+        let of_file = |name: String| match Name::parse(&name)? {
+            Name::Segment {
+                timeline,
+                file,
+                start,
+            } => {
+                let this = self.of.as_ref().is_some_and(|of| *of == (timeline, file));
+                (this && start <= self.at).then_some((start, name))
+            }
+            _ => None,
+        };
+        let mut there: Vec<_> = entries
+            .into_iter()
+            .filter_map(|e| of_file(e.name))
+            .collect();
+        there.sort();
+        for (start, name) in there.into_iter().rev() {
+            let listed = Listed {
+                name,
+                start,
+                end: self.at,
+            };
+            if let Ok(current) = self.open(&listed)
+                && current.end > self.at
+            {
+                return Ok(Some((start, current)));
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -155,6 +180,11 @@ impl Read for FileBytes {
                         let left = self.end.saturating_sub(self.at);
                         most = most.min(usize::try_from(left).unwrap_or(usize::MAX));
                         if most == 0 {
+                            // Its digest is that of all of it.
+                            let mut rest = vec![0; 64 << 10];
+                            while current.read(&mut rest)? > 0 {}
+                            self.now = None;
+                            self.left.clear();
                             return Ok(0);
                         }
                     }

@@ -263,10 +263,14 @@ fn behind(head: &Head, bytes: &[u8]) -> Vec<u8> {
     all
 }
 
-/// Reads what stands in front of a segment's bytes.
-pub(crate) fn read_head(store: &dyn Store, name: &str, stored: u64) -> Result<Head> {
-    let (head, _) = stored_segment(store, name)?;
-    Ok(Head { stored, ..head })
+/// Reads what stands in front of a segment's bytes; `None` if there is no such segment any more.
+pub(crate) fn read_head(store: &dyn Store, name: &str, stored: u64) -> Result<Option<Head>> {
+    let object = match store.open(name) {
+        Err(e) if e.not_found() => return Ok(None),
+        opened => opened.map_err(|e| run::failure::store("cannot read the binary log", &e))?,
+    };
+    let (head, _) = begun(object, name)?;
+    Ok(Some(Head { stored, ..head }))
 }
 
 /// A segment as it is stored: its line, and what follows.
@@ -274,6 +278,11 @@ fn stored_segment(store: &dyn Store, name: &str) -> Result<(Head, Box<dyn BufRea
     let object = store
         .open(name)
         .map_err(|e| run::failure::store("cannot read the binary log", &e))?;
+    begun(object, name)
+}
+
+/// The line of an opened object, and what follows.
+fn begun(object: Box<dyn Read + Send>, name: &str) -> Result<(Head, Box<dyn BufRead + Send>)> {
     let mut object = BufReader::new(object);
     let head = line(&mut object).map_err(|e| damaged(name, &e.to_string()))?;
     let head = head.filter(|h| h.name() == name);

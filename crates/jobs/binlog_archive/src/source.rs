@@ -93,34 +93,6 @@ impl Source {
         Ok(())
     }
 
-    /// Has its commits wait until this replica has acknowledged them.
-    pub(crate) fn wait_for_archive(&mut self) -> Result<()> {
-        let names = [
-            "rpl_semi_sync_source_enabled",
-            "rpl_semi_sync_master_enabled",
-        ];
-        let variable = names.into_iter().find(|n| self.identity.has_variable(n));
-        let Some(variable) = variable else {
-            let what = "the source has no semi-synchronous replication";
-            return Err(Error::new(Kind::Privilege, what).hint(
-                "INSTALL PLUGIN rpl_semi_sync_source SONAME 'semisync_source.so'; SET GLOBAL rpl_semi_sync_source_enabled = ON; or leave --semisync out",
-            ));
-        };
-        let on = self.identity.variable(variable);
-        if !on.is_some_and(|v| v == "1" || v.eq_ignore_ascii_case("ON")) {
-            let what = format!("{variable} is off, so commits on the source wait for no replica");
-            return Err(Error::new(Kind::Privilege, what).hint(format!(
-                "SET GLOBAL {variable} = ON; or leave --semisync out"
-            )));
-        }
-        // The older name is that of MariaDB, and of MySQL before 8.0.26.
-        let sql = "SET @rpl_semi_sync_slave = 1, @rpl_semi_sync_replica = 1";
-        self.conn
-            .execute(sql)
-            .map_err(|e| failure::wire("cannot prepare the stream of the binary log", e))?;
-        Ok(())
-    }
-
     /// What the server has executed by now.
     pub(crate) fn executed(&mut self) -> Result<Executed> {
         let mariadb = self.identity.is_mariadb();

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 /// How the archive of a server's binary log stands, in the same format.
 pub fn binlog(server: &str, standing: &base::Standing) -> String {
-    use binlog_archive::standing::{AT_RISK, CONNECTED, LAG, LAST_EVENT};
+    use binlog_archive::standing::{AT_RISK, CONNECTED, LAG, LAST_EVENT, WAITS};
     let gauges = [
         (
             CONNECTED,
@@ -22,6 +22,11 @@ pub fn binlog(server: &str, standing: &base::Standing) -> String {
             AT_RISK,
             "penstock_binlog_at_risk_seconds",
             "Age of what would be lost with the server now.",
+        ),
+        (
+            WAITS,
+            "penstock_binlog_commits_wait",
+            "1 while commits of the server wait for the archive, 0 while they should and do not.",
         ),
         (
             LAST_EVENT,

@@ -167,9 +167,10 @@ impl Events<'_> {
         self.wants_reply
     }
 
-    /// Whether the next event is here already.
+    /// Whether the next event is here already, or on its way.
     pub fn has_next(&self) -> bool {
-        self.conn.buffer.has_packet()
+        let socket = self.conn.stream.socket();
+        self.conn.buffer.has_packet() || socket.is_some_and(crate::socket::Socket::has_bytes)
     }
 
     /// Tells a semi-synchronous source that everything before this offset of a file is safe.

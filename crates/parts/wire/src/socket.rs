@@ -56,6 +56,15 @@ impl Socket {
         })
     }
 
+    /// Whether bytes have come that were not read yet.
+    pub(crate) fn has_bytes(&self) -> bool {
+        let unread = match &self.kind {
+            Kind::Tcp(s) => rustix::io::ioctl_fionread(s),
+            Kind::Unix(s) => rustix::io::ioctl_fionread(s),
+        };
+        unread.is_ok_and(|n| n > 0)
+    }
+
     /// Ends the login's deadline; from here on writes may be stuck for `write` at most.
     pub(crate) fn settle(&mut self, write: Option<Duration>) -> io::Result<()> {
         self.deadline = None;

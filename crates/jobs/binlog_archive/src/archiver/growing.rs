@@ -111,20 +111,24 @@ impl Growing {
         Ok(())
     }
 
-    /// Stores all of it, in place of its parts. `next`: the file ends, and the log goes on in that one.
+    /// How many parts there are.
+    pub(crate) fn parts(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// Stores all of it, in place of its parts. `next`: the file ends, and the log goes on in that one. Returns the parts that
+    /// are of no use now.
     pub(crate) fn finish(
         self,
         store: &dyn Store,
         sealing: Option<&Sealing>,
         boundaries: &Boundaries,
         next: Option<&str>,
-    ) -> Result<Head> {
+    ) -> Result<(Head, Vec<String>)> {
         let head = self.whole.finish(store, sealing, boundaries, next)?;
-        // The first has the name of the whole. One that cannot be removed now, the next run removes.
-        for part in self.parts.iter().skip(1) {
-            let _ = store.remove(&part.name());
-        }
-        Ok(head)
+        // The first has the name of the whole.
+        let parts = self.parts.iter().skip(1).map(Head::name).collect();
+        Ok((head, parts))
     }
 }
 
@@ -188,13 +192,22 @@ mod tests {
             let file = &listed.timelines[0].files[0];
             assert_eq!(file.segments.len(), 3);
             let mut bytes = listed.bytes(file, 0);
+            // One that has not begun to read, behind the first part.
+            let mut later = listed.bytes(file, 13);
             let mut read = vec![0; before * 6];
             bytes.read_exact(&mut read).expect("read");
             growing.push(b"fourth ").expect("pushed");
             let done = growing.finish(&*store, None, &Boundaries::new(), None);
-            assert_eq!(done.expect("stored").end, 26);
+            let (head, parts) = done.expect("stored");
+            assert_eq!((head.end, parts.len()), (26, 2));
+            parts
+                .iter()
+                .for_each(|name| store.remove(name).expect("removed"));
             bytes.read_to_end(&mut read).expect("read");
             assert_eq!(String::from_utf8_lossy(&read), "first second third ");
+            let mut third = String::new();
+            later.read_to_string(&mut third).expect("read");
+            assert_eq!(third, "third ");
             // Who comes later finds one.
             let after = kept(&store);
             let file = &after.timelines[0].files[0];
@@ -209,9 +222,12 @@ mod tests {
         let growing = parts(&store, &[b"first ", b"second ", b"third "]);
         let second = growing.parts[1].name();
         let bytes = store.read_all(&second, 1 << 20).expect("a part");
-        growing
+        let (_, parts) = growing
             .finish(&*store, None, &Boundaries::new(), None)
             .expect("stored");
+        parts
+            .iter()
+            .for_each(|name| store.remove(name).expect("removed"));
         store.put(&second, &bytes).expect("stored");
         let mut found = kept(&store);
         let file = &found.timelines[0].files[0];
@@ -219,7 +235,7 @@ mod tests {
         let mut read = Vec::new();
         found.bytes(file, 6).read_to_end(&mut read).expect("read");
         assert_eq!(String::from_utf8_lossy(&read), "second third ");
-        found.remove_unfinished().expect("removed");
+        found.remove_covered();
         assert!(store.read_all(&second, 1 << 20).is_err());
     }
 }

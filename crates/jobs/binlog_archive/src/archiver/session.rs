@@ -1,5 +1,6 @@
 //! One connection: where the archive and the server's log fit together, and the stream from there.
 
+use super::semi_sync::SemiSync;
 use super::state::State;
 use super::{Start, words};
 use crate::layout::order;
@@ -34,8 +35,8 @@ pub(crate) enum Ended {
 pub(crate) struct Session<'o> {
     source: Source,
     options: &'o wire::Options,
-    /// Whether its commits wait for the archive.
-    semi_sync: bool,
+    /// Its commits wait for the archive.
+    semi_sync: Option<SemiSync>,
 }
 
 /// Where to go on.
@@ -50,18 +51,10 @@ impl<'o> Session<'o> {
     pub(crate) fn open(run: &Run, options: &'o wire::Options, state: &State<'_>) -> Result<Self> {
         let mut source = Source::open(run, options)?;
         source.prepare(heartbeat(state))?;
-        let mut semi_sync = state.options.semi_sync;
-        if semi_sync && let Err(e) = source.wait_for_archive() {
-            // To go on without it loses less than to end.
-            if !state.resumed && state.summary.segments == 0 {
-                return Err(e);
-            }
-            run.observer.warn(format!(
-                "{}: its commits do not wait for the archive",
-                e.what
-            ));
-            semi_sync = false;
-        }
+        let semi_sync = match state.options.semi_sync {
+            true => SemiSync::begin(run, options, &mut source, state.sessions == 0)?,
+            false => None,
+        };
         Ok(Session {
             source,
             options,
@@ -95,8 +88,18 @@ impl<'o> Session<'o> {
             position: asked,
             follow: !state.options.once,
             silence: Some(SILENCE),
-            semi_sync: self.semi_sync,
+            semi_sync: self.semi_sync.is_some(),
         };
+        // A source takes everything before the place that is asked for as stored here, so it must be the file that is.
+        let of_file = state.place().filter(|p| p.0 == file && position > 0);
+        if let (Some(_), Some((_, _, created))) = (&self.semi_sync, of_file) {
+            let id = state.options.server_id;
+            let found = self.source.beginning(run, self.options, id, &file)?;
+            if found.created != created {
+                return Ok(Ended::Changed);
+            }
+        }
+        state.sessions += 1;
         let mut description = Description::of_stream(self.source.checksum);
         let doing = format!("the stream of the binary log ended in {file}");
         let conn = &mut self.source.conn;
@@ -125,7 +128,6 @@ impl<'o> Session<'o> {
             if !take(state, &mut file, &mut description, bytes)? {
                 return Ok(Ended::Changed);
             }
-            state.flush_if_due(heartbeat(state))?;
             if events.wants_reply() {
                 waiting = state.place().map(|(file, end, _)| (file, end));
             }
@@ -137,6 +139,10 @@ impl<'o> Session<'o> {
                     .acknowledge(&file, end)
                     .map_err(|e| privileges(e).context(&doing))?;
                 state.summary.acknowledged += 1;
+            }
+            state.flush_if_due(heartbeat(state))?;
+            if let Some(semi_sync) = &mut self.semi_sync {
+                semi_sync.look(run, state);
             }
             state.report();
         }

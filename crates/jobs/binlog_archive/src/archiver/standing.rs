@@ -10,6 +10,8 @@ pub const LAG: &str = "lag_seconds";
 pub const AT_RISK: &str = "at_risk_seconds";
 /// When the last event was written, by the server's clock: seconds since 1970.
 pub const LAST_EVENT: &str = "last_event_time";
+/// 1 while commits of the source wait for the archive, 0 while they should and do not.
+pub const WAITS: &str = "commits_wait";
 /// 1 while the server is followed, else 0.
 pub const CONNECTED: &str = "connected";
 
@@ -23,6 +25,7 @@ pub(crate) struct Standings {
     lag: Option<f64>,
     last_event: Option<u32>,
     connected: bool,
+    waits: Option<bool>,
 }
 
 impl Standings {
@@ -33,7 +36,13 @@ impl Standings {
             lag: None,
             last_event: None,
             connected: false,
+            waits: None,
         }
+    }
+
+    /// Whether commits of the source wait for the archive.
+    pub(crate) fn waits(&mut self, waits: bool) {
+        self.waits = Some(waits);
     }
 
     /// An event of the log.
@@ -61,6 +70,7 @@ impl Standings {
     /// The connection is lost.
     pub(crate) fn lost(&mut self) {
         self.connected = false;
+        self.waits = self.waits.map(|_| false);
         self.lag = None;
         self.reported = None;
     }
@@ -85,6 +95,7 @@ impl Standings {
             (AT_RISK, at_risk),
             (CONNECTED, f64::from(u8::from(self.connected))),
         ];
+        values.extend(self.waits.map(|waits| (WAITS, f64::from(u8::from(waits)))));
         values.extend(self.lag.map(|lag| (LAG, lag)));
         values.extend(self.last_event.map(|t| (LAST_EVENT, f64::from(t))));
         observer.event(Event::Standing(Standing {

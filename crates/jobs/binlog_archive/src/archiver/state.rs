@@ -1,6 +1,7 @@
 //! What is archived so far, and the segment that is being filled.
 
 use super::growing::Growing;
+use super::remover::Remover;
 use super::standing::Standings;
 use super::{Options, Summary};
 use crate::kept::{Kept, KeptTimeline};
@@ -14,6 +15,9 @@ use encryption::Sealing;
 use run::{Run, failure};
 use std::sync::Arc;
 use store::Store;
+
+/// The whole segment is stored after so many parts, however young it is.
+const MOST_PARTS: usize = 256;
 
 /// After so many segments of a file their heads are stored in one object.
 const TOGETHER: usize = 64;
@@ -36,6 +40,9 @@ pub(crate) struct State<'r> {
     pub(crate) archived: Option<Executed>,
     /// Whether there was something before this run.
     pub(crate) resumed: bool,
+    /// Connections to a source so far.
+    pub(crate) sessions: u64,
+    remover: Remover,
     /// The server's file is not the one that is archived under its name.
     pub(crate) changed: bool,
     /// Bytes when [`State::took_something`] was asked last.
@@ -60,6 +67,8 @@ impl<'r> State<'r> {
             archived: archived(&kept),
             timeline: newest.map(|t| t.timeline.clone()),
             resumed: !heads.is_empty(),
+            sessions: 0,
+            remover: Remover::new(Arc::clone(&store)),
             sealing: kept.sealing.clone(),
             heads,
             segment: None,
@@ -210,7 +219,8 @@ impl<'r> State<'r> {
         // The next look at the clock comes with the next event or heartbeat.
         let oldest = self.options.max_age.saturating_sub(heartbeat);
         let due = self.segment.as_ref().is_some_and(|s| {
-            !s.is_empty() && (s.len() >= self.options.max_segment || s.age() >= oldest)
+            let large = s.len() >= self.options.max_segment || s.parts() >= MOST_PARTS;
+            !s.is_empty() && (large || s.age() >= oldest)
         });
         if due { self.flush() } else { Ok(()) }
     }
@@ -240,12 +250,13 @@ impl<'r> State<'r> {
             return Ok(());
         };
         let from = (segment.head().file.clone(), segment.head().start);
-        let head = segment.finish(
+        let (head, parts) = segment.finish(
             &*self.store,
             self.sealing.as_deref(),
             &self.boundaries,
             next,
         )?;
+        self.remover.remove(parts);
         let summary = &mut self.summary;
         summary.segments += 1;
         summary.bytes += head.end - head.start;

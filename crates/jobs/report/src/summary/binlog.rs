@@ -80,6 +80,16 @@ pub fn binlog_archive(server: &ServerName, d: &Archived) -> Summary {
                 .key("acknowledged", d.acknowledged),
         );
     }
+    if d.not_waited > 0 {
+        s.add(
+            Item::new("did not wait")
+                .line(format!(
+                    "{} commits, which the server confirmed before they were stored",
+                    count(d.not_waited)
+                ))
+                .key("not_waited", d.not_waited),
+        );
+    }
     if d.reconnects > 0 {
         s.add(
             Item::new("reconnected")
