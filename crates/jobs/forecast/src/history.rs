@@ -80,7 +80,7 @@ impl Disk {
     pub fn of(on: &FileSystem, write: f64, read: f64) -> Disk {
         Disk {
             device: on.device,
-            file_system: hashed(&format!("{} {} {}", on.kind, on.source, on.size)),
+            file_system: hashed(&format!("{} {}", on.kind, on.source)),
             write,
             read,
         }
