@@ -174,6 +174,10 @@ fn servers_are_killed(kind: Kind) {
         logged.server.kill9().expect("a kill");
         logged.server.restart().expect("a start");
     }
+    // A server that is shut down ends the stream in order, as at the end of a log that is not followed.
+    write(&logged.server, 5);
+    logged.server.stop().expect("a stop");
+    logged.server.restart().expect("a start");
     write(&logged.server, 5);
     until("everything to be stored", || caught_up(&logged));
     running.signal(Signal::INT);

@@ -155,15 +155,15 @@ pub fn archive(run: &Run, store: &Arc<dyn Store>, options: &Options) -> Result<S
             _ if run.cancel.is_raised() => break,
             Err(e) => e,
         };
-        let first = state.sessions == 0 && state.summary.reconnects == 0;
+        let first = state.is_first();
         if options.once || !can_pass(&e) || first && options.sources.len() == 1 && !state.resumed {
             state.flush()?;
             return Err(e);
         }
         state.flush()?;
-        state.summary.reconnects += 1;
+        state.lost += 1;
         at = (at + 1) % options.sources.len();
-        if state.summary.reconnects == 1 || pause.is_zero() {
+        if state.lost == 1 || pause.is_zero() {
             run.observer.warn(format!("{}; trying again", e.what));
         }
         run.observer
@@ -178,6 +178,9 @@ pub fn archive(run: &Run, store: &Arc<dyn Store>, options: &Options) -> Result<S
         run.observer.event(base::Event::Waiting(None));
     }
     state.flush()?;
+    if state.lost > 0 {
+        state.summary.reconnects = state.sessions.saturating_sub(1);
+    }
     let mut summary = state.summary;
     summary.seconds = begin.elapsed().as_secs_f64();
     Ok(summary)

@@ -249,7 +249,11 @@ impl Segment {
         store
             .put(&name, &object)
             .and_then(|()| store.sync())
-            .map_err(|e| run::failure::store("cannot store the binary log", &e))?;
+            .map_err(|e| match e.full() {
+                true => run::failure::store("cannot store the binary log", &e)
+                    .hint("make room, and start it again: it goes on where it ended, as long as the server keeps the files of its log"),
+                false => run::failure::store("cannot store the binary log", &e),
+            })?;
         base::failpoint::reached("a segment of the binary log is stored");
         Ok(head)
     }

@@ -22,6 +22,8 @@ pub(crate) struct SemiSync {
     looked: Instant,
     /// Whether its commits waited when it was last asked.
     on: Option<bool>,
+    /// Whether it was asked: it begins to wait with the first acknowledgement.
+    asked: bool,
     /// Its counter of commits that did not wait.
     without: Option<u64>,
 }
@@ -84,15 +86,17 @@ impl SemiSync {
             conn,
             looked: Instant::now(),
             on: None,
+            asked: false,
             without: None,
         })
     }
 
     /// Looks whether commits wait, if that is due, and says so if it has changed.
     pub(crate) fn look(&mut self, run: &Run, state: &mut State<'_>) {
-        if self.on.is_some() && self.looked.elapsed() < EVERY {
+        if self.asked && self.looked.elapsed() < EVERY {
             return;
         }
+        let first = !std::mem::replace(&mut self.asked, true);
         self.looked = Instant::now();
         let sql = format!("SHOW GLOBAL STATUS LIKE '{}\\_%'", self.prefix);
         // The stream itself says when the connection is lost.
@@ -108,7 +112,9 @@ impl SemiSync {
             let row = rows.iter().find(|row| text(row.first()) == name)?;
             Some(text(row.get(1)))
         };
-        let on = value("status").map(|v| v == "on");
+        let on = value("status")
+            .map(|v| v == "on")
+            .filter(|on| *on || !first);
         let without: Option<u64> = value("no_tx").and_then(|v| v.parse().ok());
         if let (Some(before), Some(now)) = (self.without, without) {
             state.summary.not_waited += now.saturating_sub(before);

@@ -52,7 +52,7 @@ impl<'o> Session<'o> {
         let mut source = Source::open(run, options)?;
         source.prepare(heartbeat(state))?;
         let semi_sync = match state.options.semi_sync {
-            true => SemiSync::begin(run, options, &mut source, state.sessions == 0)?,
+            true => SemiSync::begin(run, options, &mut source, state.is_first())?,
             false => None,
         };
         Ok(Session {
@@ -119,9 +119,15 @@ impl<'o> Session<'o> {
             }
             let bytes = match events.next() {
                 Ok(Some(bytes)) => bytes,
-                Ok(None) => {
+                Ok(None) if state.options.once => {
                     state.flush()?;
                     return Ok(Ended::AtEnd);
+                }
+                // A log that is followed has no end: so a server ends the stream when it shuts down.
+                Ok(None) => {
+                    let what =
+                        format!("{doing}: the server ended it, as it does when it shuts down");
+                    return Err(Error::new(Kind::Connection, what));
                 }
                 Err(e) => return Err(privileges(e).context(&doing)),
             };

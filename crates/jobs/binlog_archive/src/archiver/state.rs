@@ -42,6 +42,8 @@ pub(crate) struct State<'r> {
     pub(crate) resumed: bool,
     /// Connections to a source so far.
     pub(crate) sessions: u64,
+    /// How often one failed.
+    pub(crate) lost: u64,
     remover: Remover,
     /// The server's file is not the one that is archived under its name.
     pub(crate) changed: bool,
@@ -68,6 +70,7 @@ impl<'r> State<'r> {
             timeline: newest.map(|t| t.timeline.clone()),
             resumed: !heads.is_empty(),
             sessions: 0,
+            lost: 0,
             remover: Remover::new(Arc::clone(&store)),
             sealing: kept.sealing.clone(),
             heads,
@@ -81,6 +84,11 @@ impl<'r> State<'r> {
             changed: false,
             asked: 0,
         })
+    }
+
+    /// Whether no source was followed yet, or waited for.
+    pub(crate) fn is_first(&self) -> bool {
+        self.sessions == 0 && self.lost == 0
     }
 
     /// Says how the archive stands.
