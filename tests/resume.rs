@@ -518,3 +518,26 @@ fn killed_when_everything_is_loaded(pair: &Pair) {
     assert!(!done.said().contains("throughput"), "{}", done.said());
     as_if_never_killed(pair, 0);
 }
+
+both!(the_journal_of_another_load_is_a_table_like_others);
+fn the_journal_of_another_load_is_a_table_like_others(pair: &Pair) {
+    pair.fill(
+        "CREATE DATABASE j1; CREATE TABLE j1.penstock_load_journal (id INT PRIMARY KEY); INSERT INTO j1.penstock_load_journal VALUES (7); \
+        CREATE DATABASE j2; CREATE TABLE j2.t (id INT PRIMARY KEY); INSERT INTO j2.t VALUES (1)",
+    );
+    let dumped = pair.dump("a", &["--schemas", "j1,j2"]).ok();
+    dumped.says(&[
+        "`j1`.`penstock_load_journal` is the journal of a load that has not ended",
+        "--resume",
+    ]);
+    pair.load("a", &[]).ok();
+    let value = pair
+        .target()
+        .value("SELECT id FROM j1.penstock_load_journal");
+    assert_eq!(value.expect("a row"), "7");
+    pair.verify_against("a", pair.target()).ok();
+    // In the only schema there is no room for that of this load.
+    pair.load("a", &["--schemas", "j1"])
+        .code(10)
+        .says(&["the name of penstock's journal table"]);
+}

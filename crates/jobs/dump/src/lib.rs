@@ -30,6 +30,7 @@ pub use options::{Accounts, Consistency, Options, SourceFiles};
 pub use preview::{Preview, preview};
 pub use summary::{Chosen, FilesRead, Summary};
 
+use base::units::printable;
 use base::{Error, Kind, Result, failpoint};
 use rows::accounts::Choice;
 use rows::new_archive;
@@ -90,6 +91,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         accounts: with_accounts,
     } = look_at(run, options)?;
     failpoint::reached("the catalog is read");
+    about_loads(run, &catalog);
     for _ in 0..options.threads {
         let mut conn = connect::connection(run, &options.source)?;
         connect::prepared(session::for_rows(&mut conn, &source.id))?;
@@ -206,6 +208,16 @@ fn look_at<'a>(run: &Run, options: &'a Options) -> Result<LookedAt<'a>> {
         not_seen,
         accounts: with_accounts,
     })
+}
+
+/// Warns of tables that were being loaded, and are not complete.
+fn about_loads(run: &Run, catalog: &Catalog) {
+    for table in catalog.tables().filter(|t| t.name == archive::LOAD_JOURNAL) {
+        run.observer.warn(printable(&format!(
+            "{} is the journal of a load that has not ended: what it loads is dumped as far as it has come. penstock load --resume finishes it; if it is not wanted, drop the table",
+            table.qualified()
+        )));
+    }
 }
 
 /// Says what the operator may want to change about the account.

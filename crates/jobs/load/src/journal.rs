@@ -10,7 +10,7 @@
 //!   both store it, and a reader that locks the journal waits for the end of one that is under way.
 
 use super::completion::Completion;
-use super::from_archive::Treated;
+use super::from_archive::{SchemaSelection, Treated};
 use super::{LoadPlan, Target, refused};
 use archive::{FileRecord, RowDigest};
 use base::units::printable;
@@ -23,7 +23,7 @@ use wire::Conn;
 
 /// The journal's table, in the first schema that is loaded. Chunks are entered by
 /// their file, batches of a script by where they begin.
-pub const TABLE: &str = "penstock_load_journal";
+pub const TABLE: &str = archive::LOAD_JOURNAL;
 
 /// The identity of a load that takes its rows from a dump while it is written begins like this.
 pub(super) const COPY: &str = "copy ";
@@ -475,9 +475,15 @@ pub(super) fn identity(plan: &LoadPlan) -> Result<String> {
     ))
 }
 
-/// The schema that holds the journal of an archive's load.
+/// The schema that holds the journal of an archive's load: the first that is loaded and has no table of that name in the archive,
+/// which was taken during another load then.
 pub(super) fn home(plan: &LoadPlan) -> &str {
-    &plan.archive.schemas()[plan.schemas[0].at].name
+    let free = |part: &&SchemaSelection| {
+        let tables = &plan.archive.schemas()[part.at].tables;
+        !part.tables.iter().any(|at| tables[*at].name == TABLE)
+    };
+    let part = plan.schemas.iter().find(free);
+    &plan.archive.schemas()[part.unwrap_or(&plan.schemas[0]).at].name
 }
 
 /// All entries, after every transaction that is still adding one has ended.
@@ -523,7 +529,8 @@ fn run_sql(conn: &mut Conn, sql: &str) -> Result<()> {
 
 /// Refuses an archive that has a table of the journal's name.
 pub fn name_is_free(plan: &LoadPlan) -> Result<()> {
-    match plan.tables().find(|t| t.name == TABLE) {
+    let home = home(plan);
+    match plan.tables().find(|t| t.name == TABLE && t.schema == home) {
         None => Ok(()),
         Some(t) => Err(Error::new(
             Kind::Target,

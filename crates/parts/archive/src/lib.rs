@@ -27,6 +27,9 @@ pub mod sqlfile;
 /// Name of the manifest of a snapshot of a server's files: a place that has it holds no archive.
 pub const SNAPSHOT: &str = "penstock-snapshot.json";
 
+/// The table in which a load notes what it has loaded, on the target, until it is complete.
+pub const LOAD_JOURNAL: &str = "penstock_load_journal";
+
 pub use check::{
     CheckOptions, Problem, ProblemKind, Progress, Report, check, stray_warning, strays,
 };

@@ -4,6 +4,7 @@
 //! A load that resumes an interrupted one does all of it again: objects that exist already were created by
 //! that load (see `journal`), and are left unchanged.
 
+use super::SchemaSelection;
 use super::attempt::create_on;
 use super::create_tables::Creators;
 use super::definitions::{adapted, statements};
@@ -34,13 +35,16 @@ pub fn create(
     let mut keys = HashMap::new();
     let mut refused = BTreeSet::new();
     let mut creators = Creators::default();
-    for part in &plan.schemas {
+    // The schema that holds the journal comes first.
+    let mut parts: Vec<&SchemaSelection> = plan.schemas.iter().collect();
+    parts.sort_by_key(|part| plan.archive.schemas()[part.at].name != journal::home(plan));
+    for part in parts {
         let schema = &plan.archive.schemas()[part.at];
         t.run.check()?;
         let created = defines && database(t, plan, schema)?;
         let journal = match &mut journal {
             Some(journal) => journal,
-            // The first schema, which had to exist before it could hold the journal.
+            // Its schema had to exist before it could hold the journal.
             None => {
                 let identity = journal::identity(plan)?;
                 t.report.touched = true;
