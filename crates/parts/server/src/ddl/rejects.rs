@@ -1,7 +1,7 @@
 //! What in a table's definition may reject rows that a table of another definition holds: keys that are unique, conditions,
 //! partitions that not every row has one in.
 //!
-//! Only what `SHOW CREATE TABLE` writes is understood. What this does not look at: columns, their types and collations.
+//! Only what `SHOW CREATE TABLE` writes is understood. What this does not look at: types of columns.
 
 use super::create::{CreateTable, words};
 use std::collections::BTreeSet;
@@ -18,6 +18,9 @@ pub fn rejects(there: &str, from: &str) -> Option<String> {
         return Some(format!(
             "its {name} is unique, and no key of the archive's table is so"
         ));
+    }
+    if let Some(why) = columns(&there, &from) {
+        return Some(why);
     }
     let held: BTreeSet<String> = from.elements.iter().map(|e| plain(e)).collect();
     let condition = there.elements.iter().find(|e| {
@@ -56,6 +59,49 @@ pub fn rejects(there: &str, from: &str) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Columns that take no NULL, or compare otherwise in a unique key.
+fn columns(there: &CreateTable<'_>, from: &CreateTable<'_>) -> Option<String> {
+    let unique: BTreeSet<String> = unique_keys(there).into_iter().flat_map(|k| k.1).collect();
+    let usual = |table: &CreateTable<'_>| {
+        let tail = plain(table.tail);
+        let at = tail.find(" collate=")? + " collate=".len();
+        let end = tail[at..].find(' ').map_or(tail.len(), |n| at + n);
+        Some(tail[at..end].to_owned())
+    };
+    let (usual_there, usual_from) = (usual(there), usual(from));
+    let own = |all: &[&str]| {
+        let at = all.iter().position(|w| w.eq_ignore_ascii_case("COLLATE"))?;
+        Some(all.get(at + 1)?.to_lowercase())
+    };
+    let refuses_null = |all: &[&str]| {
+        let is = |w: &[&str]| w[0].eq_ignore_ascii_case("NOT") && w[1].eq_ignore_ascii_case("NULL");
+        all.windows(2).any(is)
+    };
+    for element in there.elements.iter().filter(|e| e.starts_with('`')) {
+        let all = words(element, usize::MAX);
+        let name = all.first().copied().unwrap_or_default();
+        let same = |e: &&&str| words(e, 1).first().copied() == Some(name);
+        let Some(other) = from.elements.iter().find(same) else {
+            continue;
+        };
+        let other = words(other, usize::MAX);
+        if refuses_null(&all) && !refuses_null(&other) {
+            return Some(format!("its column {name} takes no NULL"));
+        }
+        // Of columns without characters neither is said.
+        let of_text = plain(element).contains("char") || plain(element).contains("text");
+        let collation = own(&all).or_else(|| usual_there.clone());
+        let held = own(&other).or_else(|| usual_from.clone());
+        let differ = collation.zip(held).is_some_and(|(a, b)| a != b);
+        if of_text && differ && unique.contains(&plain(name)) {
+            return Some(format!(
+                "its column {name} is unique under another collation"
+            ));
+        }
+    }
+    None
 }
 
 /// The keys that no two rows may share, with their names in words and the parts of their lists.
@@ -127,6 +173,30 @@ mod tests {
         assert_eq!(of(",\n  KEY `k` (`b`)", ""), None);
         // The order of a key's list decides nothing.
         assert_eq!(of(",\n  UNIQUE KEY `u` (`a` DESC)", primary), None);
+    }
+
+    #[test]
+    fn columns_that_compare_otherwise_or_take_no_null() {
+        let table = |column: &str, tail: &str| {
+            format!(
+                "CREATE TABLE `t` (\n  `v` {column},\n  UNIQUE KEY `v` (`v`)\n) ENGINE=InnoDB {tail}"
+            )
+        };
+        let utf8 = "DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci";
+        let own = table(
+            "varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT NULL",
+            utf8,
+        );
+        let usual = table("varchar(20) DEFAULT NULL", utf8);
+        assert_eq!(rejects(&own, &own), None);
+        assert_eq!(rejects(&usual, &usual), None);
+        let why = rejects(&usual, &own);
+        assert!(why.is_some_and(|why| why.contains("another collation")));
+        let must = table("varchar(20) NOT NULL", utf8);
+        assert_eq!(rejects(&must, &must), None);
+        assert_eq!(rejects(&usual, &must), None);
+        let why = rejects(&must, &usual);
+        assert!(why.is_some_and(|why| why.contains("no NULL")));
     }
 
     #[test]
