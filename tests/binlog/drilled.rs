@@ -65,6 +65,28 @@ fn the_log_is_applied(kind: Kind) {
     let random = format!("SELECT COUNT(*) BETWEEN {counted} AND {now} FROM d.t");
     let random = drill(&logged, &["--log", "random", "--check", &random]).ok();
     assert!(only(&random)["log_to"].is_string(), "{}", random.out);
+    // A damaged log is a failed proof; one with a gap has its way out.
+    let segments = std::fs::read_dir(logged.place()).expect("a directory");
+    let paths = segments.map(|e| e.expect("an entry").path());
+    let segment = paths
+        .filter(|p| p.extension().is_some_and(|e| e == "seg"))
+        .max();
+    let segment = segment.expect("a segment");
+    let whole = std::fs::read(&segment).expect("bytes");
+    let mut damaged = whole.clone();
+    let at = damaged.len() - 20;
+    damaged[at] ^= 0x55;
+    std::fs::write(&segment, &damaged).expect("written");
+    drill(&logged, &["--log", "latest"])
+        .code(5)
+        .says(&["the log behind the backup"]);
+    let failed = std::fs::read_dir(logged.repository().join("drills")).expect("drills");
+    let failed = failed.filter(|e| {
+        let name = e.as_ref().expect("an entry").file_name();
+        name.to_string_lossy().contains("failed")
+    });
+    assert_eq!(failed.count(), 1);
+    std::fs::write(&segment, &whole).expect("written");
     // What is not true behind the log is said.
     let wrong = drill(&logged, &["--log", "latest", "--check", &check(&counted)]);
     wrong.code(4);

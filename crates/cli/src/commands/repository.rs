@@ -308,7 +308,12 @@ fn drill_one(
                 DrillLog::Random => Behind::Random,
             };
             let keys = settings::keys::opening(&a.encryption)?;
-            let plan = repository::plan_behind(run, repository, entry, behind, &keys)?;
+            let plan = match repository::plan_behind(run, repository, entry, behind, &keys) {
+                Err(e) if e.kind == Kind::Archive => {
+                    return repository::drill_of_damaged_log(repository, entry, e);
+                }
+                plan => plan?,
+            };
             repository::check_target(run, &plan, &repository::At::NewServer)?;
             of_server = settings::point_in_time::plan_options(&plan);
             if !entry.encrypted {

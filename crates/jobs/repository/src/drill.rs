@@ -125,6 +125,26 @@ struct Loaded {
     not_asked: Option<Error>,
 }
 
+/// Writes down that a backup cannot be restored with the log behind it, because that is damaged.
+pub fn drill_of_damaged_log(
+    repository: &Repository,
+    entry: &Entry,
+    error: Error,
+) -> Result<Drilled> {
+    let drilled = Drilled {
+        entry: entry.clone(),
+        is_of_files: entry.kind == BackupKind::Snapshot,
+        at: Timestamp::now(),
+        restored: Err(error.context("the log behind the backup cannot be applied")),
+        applied: None,
+        seconds: 0.0,
+        checks: Vec::new(),
+    };
+    proof::write_down(repository, names(entry)?, drilled.at, came_of(&drilled))?;
+    repository.copy_catalog();
+    Ok(drilled)
+}
+
 /// Restores a backup into a temporary server, and writes down what came of it.
 pub fn drill(
     run: &Run,
@@ -268,7 +288,12 @@ pub fn plan_behind(
     let server = ServerName::parse(&entry.server)?;
     let to = |target: &Target| {
         let of = (Some(entry), None);
-        plan(run, repository, &server, of, target, false, keys)
+        plan(run, repository, &server, of, target, false, keys).map_err(|e| match e.hint {
+            Some(ref hint) if hint.contains("--across-gap") => {
+                e.hint("a backup that is made now begins behind the gap; penstock list shows from when to when a server can be restored")
+            }
+            _ => e,
+        })
     };
     let latest = to(&Target::Latest)?;
     if behind == Behind::Latest {

@@ -41,7 +41,7 @@ pub use catalog::{BackupKind, Entry};
 pub use check::{Checked, Intact, check};
 pub use drill::{
     Applied, Behind, Drilled, Log as DrillLog, Options as DrillOptions, Restore, Restored,
-    candidates, drill, failure as drill_failure, plan_behind,
+    candidates, drill, drill_of_damaged_log, failure as drill_failure, plan_behind,
 };
 pub use layout::{BackupId, ServerName};
 pub use listing::{Listing, Unlisted};

@@ -331,6 +331,7 @@ pub fn check(all: &[Checked], logs: &[CheckedLog]) -> Summary {
 pub fn drill(all: &[Drilled]) -> Summary {
     let proven = all.iter().filter(|d| d.is_proven()).count();
     let heading = match (all.len(), proven) {
+        (0, _) => "No backup was tried".to_owned(),
         (1, 1) => "The backup is proven".to_owned(),
         (1, _) => "The backup is NOT PROVEN".to_owned(),
         (n, good) if n == good => format!("{}: proven", things(n as u64, "backup")),
