@@ -92,7 +92,7 @@ impl FileSystem {
     /// What has to be said about figures from such a file system.
     pub fn remark(&self) -> Option<&'static str> {
         match self.kind.as_str() {
-            "tmpfs" | "ramfs" => Some(
+            "tmpfs" | "ramfs" | "devtmpfs" => Some(
                 "this is memory, not a disk: nothing here survives a restart, and a sync does nothing",
             ),
             "overlay" => {

@@ -60,6 +60,7 @@ pub fn failed(doing: &str, path: &Path, e: &io::Error) -> Error {
         Some(Errno::NOSPC | Errno::DQUOT) => error.hint(
             "the benchmark's files are removed; free some space, or measure with less: --size",
         ),
+        Some(Errno::MFILE) => error.hint("allow this process more open files: ulimit -n"),
         Some(Errno::ROFS) => {
             error.hint("it is mounted read only, and nothing can be measured without writing")
         }
@@ -296,6 +297,15 @@ fn locked(parent: &File, path: &Path) -> Result<(File, bool)> {
     Err(fail("make a directory in", Errno::AGAIN))
 }
 
+/// The error of a directory that another account's run left, or is using.
+fn of_another(path: &Path) -> Error {
+    let what = format!(
+        "{} is there already, and belongs to another account",
+        printable(&path.join(WORK).to_string_lossy())
+    );
+    Error::new(Kind::Target, what).hint("run as that account, or measure in another directory")
+}
+
 /// Opens and locks the directory of our own; `None` if it was removed meanwhile.
 fn opened_and_locked(parent: &File, path: &Path) -> Result<Option<File>> {
     let fail = |doing: &str, e: Errno| failed(doing, path, &e.into());
@@ -304,6 +314,7 @@ fn opened_and_locked(parent: &File, path: &Path) -> Result<Option<File>> {
     let work = match rfs::openat(parent, WORK, flags, Mode::empty()) {
         Ok(fd) => File::from(fd),
         Err(Errno::NOENT) => return Ok(None),
+        Err(Errno::ACCESS) => return Err(of_another(path)),
         Err(Errno::NOTDIR | Errno::LOOP) => {
             let what = format!(
                 "{} is there already, and is no directory of this benchmark",
@@ -316,12 +327,7 @@ fn opened_and_locked(parent: &File, path: &Path) -> Result<Option<File>> {
     };
     let own = work.metadata().map_err(|e| failed("look at", path, &e))?;
     if own.uid() != rustix::process::geteuid().as_raw() {
-        let what = format!(
-            "{} is there already, and belongs to another account",
-            shown()
-        );
-        return Err(Error::new(Kind::Target, what)
-            .hint("run as that account, or measure in another directory"));
+        return Err(of_another(path));
     }
     match rfs::flock(&work, rfs::FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
