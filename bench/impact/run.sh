@@ -33,10 +33,13 @@ bench_impact() {
         testkit sql --socket "$socket" "$follow" >"$WORK/out"
         more+=(--replica "mysql://root@localhost/?socket=$socket")
     fi
-    mapfile -t dump < <(testkit client "$FLAVOUR" dump)
+    if [[ ${#method[@]} == 0 || "${method[*]}" == *mysqldump* || "${method[*]}" == *mariadb-dump* ]]; then
+        mapfile -t dump < <(testkit client "$FLAVOUR" dump)
+        more+=(--mysqldump "${dump[*]}")
+    fi
     mkdir -p "$WORK/impact"
     penstock bench impact --socket "$SOURCE_SOCKET" --user root --warehouses "$warehouses" --connections "$connections" \
-        --alone "$alone" --measure "$measure" --runs "$runs" --mysqldump "${dump[*]}" --scratch "$WORK" \
+        --alone "$alone" --measure "$measure" --runs "$runs" --scratch "$WORK" \
         --to "$WORK/impact" "${more[@]}" "${method[@]}" | tee "$WORK/out"
 
     # A run of some methods only must not take the place of a run of all.
