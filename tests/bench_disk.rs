@@ -72,7 +72,7 @@ const PATTERNS: [&str; 19] = [
 
 /// The figures of a pattern in the n-th directory.
 #[track_caller]
-fn pattern<'v>(summary: &'v Value, n: usize, name: &str) -> &'v Value {
+pub fn pattern<'v>(summary: &'v Value, n: usize, name: &str) -> &'v Value {
     let found = &summary["volumes"][n]["patterns"][name];
     assert!(found.is_object(), "{name}: {summary:#}");
     found

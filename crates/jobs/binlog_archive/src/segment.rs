@@ -7,8 +7,9 @@
 //! line that was changed is noticed by whoever has the key, and bytes that were changed by everybody.
 
 use base::{Error, Kind, Result};
+use binlog::event::IN_USE;
 use binlog::gtid::{Executed, Gtid};
-use binlog::{Boundaries, Transaction};
+use binlog::{Boundaries, Description, Header, MAGIC, Transaction};
 use encryption::{Opening, Sealing};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -197,10 +198,26 @@ impl Segment {
         }
     }
 
-    /// What the file says about itself.
-    pub(crate) fn described(&mut self, created: u32, server_version: &str) {
-        self.head.created = created;
-        self.head.server_version = server_version.to_owned();
+    /// Adds the first bytes of a file, `bytes` its description, as they are once the server has closed it; returns how many
+    /// that are.
+    pub(crate) fn begin_file(
+        &mut self,
+        description: &Description,
+        header: &Header,
+        bytes: &[u8],
+    ) -> Result<u64> {
+        self.head.created = header.timestamp;
+        self.head
+            .server_version
+            .clone_from(&description.server_version);
+        let mut bytes = bytes.to_vec();
+        // The flags of an open file; the checksum is that of a closed one.
+        let flags = (header.flags & !IN_USE).to_le_bytes();
+        bytes[17..19].copy_from_slice(&flags);
+        self.push(&MAGIC)?;
+        self.push(&bytes)?;
+        self.whole();
+        Ok((MAGIC.len() + bytes.len()) as u64)
     }
 
     /// What was executed before the file.

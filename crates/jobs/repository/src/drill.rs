@@ -82,8 +82,6 @@ pub struct Applied {
     pub to: String,
     /// Transactions.
     pub transactions: u64,
-    /// Bytes of the log.
-    pub bytes: u64,
 }
 
 /// A drill that was held.
@@ -273,7 +271,6 @@ fn apply(run: &Run, log: &Log, server: &wire::Options) -> Result<Applied> {
     Ok(Applied {
         to: end.unwrap_or_else(|| "the end of the backup".to_owned()),
         transactions: done.iter().map(|d| d.transactions).sum(),
-        bytes: done.iter().map(|d| d.bytes).sum(),
     })
 }
 

@@ -8,7 +8,7 @@
 use crate::segment::{Head, Segment};
 use base::Result;
 use binlog::gtid::Executed;
-use binlog::{Boundaries, Transaction};
+use binlog::{Boundaries, Description, Header, Transaction};
 use encryption::Sealing;
 use std::time::Duration;
 use store::Store;
@@ -53,10 +53,15 @@ impl Growing {
         self.both().for_each(|s| s.add(transaction));
     }
 
-    /// See [`Segment::described`].
-    pub(crate) fn described(&mut self, created: u32, server_version: &str) {
+    /// See [`Segment::begin_file`].
+    pub(crate) fn begin_file(
+        &mut self,
+        description: &Description,
+        header: &Header,
+        bytes: &[u8],
+    ) -> Result<u64> {
         self.both()
-            .for_each(|s| s.described(created, server_version));
+            .try_fold(0, |_, s| s.begin_file(description, header, bytes))
     }
 
     /// See [`Segment::executed_before`].

@@ -4,7 +4,6 @@
 //! that are fetched must end where the next segment begins. What is whole is left as it is.
 
 use super::Options;
-use super::session::first_bytes;
 use crate::kept::{Hole, Kept, KeptFile, KeptTimeline};
 use crate::layout::order;
 use crate::segment::{self, Head, Segment};
@@ -334,12 +333,7 @@ impl<'a> Filling<'a> {
     }
 
     fn begin(&mut self, description: &Description, header: &Header, bytes: &[u8]) -> Result<()> {
-        let first = first_bytes(header, bytes);
-        self.segment
-            .described(header.timestamp, &description.server_version);
-        self.segment.push(&first)?;
-        self.segment.whole();
-        self.at += first.len() as u64;
+        self.at += self.segment.begin_file(description, header, bytes)?;
         Ok(())
     }
 

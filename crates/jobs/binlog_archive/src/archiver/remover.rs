@@ -32,8 +32,8 @@ impl Remover {
     /// Removes them, by and by.
     pub(crate) fn remove(&self, names: Vec<String>) {
         for name in names {
-            if let Some(thread) = &self.names {
-                let _ = thread.send(name);
+            if let Some(names) = &self.names {
+                let _ = names.send(name);
             }
         }
     }

@@ -8,7 +8,6 @@ use crate::source::{Source, is_made_for_stream, of_log, privileges, stated};
 use crate::timeline::{Follows, Timeline};
 use base::{Error, Kind, Result};
 use binlog::body::Rotate;
-use binlog::event::IN_USE;
 use binlog::{Description, Event, Header, MAGIC, Mark, kind};
 use run::Run;
 use std::time::Duration;
@@ -481,20 +480,8 @@ fn begin_file(
     header: &Header,
     bytes: &[u8],
 ) -> Result<()> {
-    let first = first_bytes(header, bytes);
     let segment = state.segment(file)?;
-    segment.described(header.timestamp, &description.server_version);
-    segment.push(&first)?;
-    segment.whole();
-    state.count(first.len());
+    let n = segment.begin_file(description, header, bytes)?;
+    state.count(n as usize);
     Ok(())
-}
-
-/// The first bytes of a file with this description, as they are once the server has closed it.
-pub(crate) fn first_bytes(header: &Header, description: &[u8]) -> Vec<u8> {
-    let mut bytes = description.to_vec();
-    // The flags of an open file; the checksum is that of a closed one.
-    let flags = (header.flags & !IN_USE).to_le_bytes();
-    bytes[17..19].copy_from_slice(&flags);
-    [&MAGIC[..], &bytes].concat()
 }
