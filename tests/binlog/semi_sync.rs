@@ -255,8 +255,8 @@ fn switched_off_and_on(kind: Kind) {
 }
 each_kind!(switched_off_and_on; mysql, mariadb);
 
-/// The log was reset, and its first file has become as long again: nothing of it is acknowledged before it is archived.
-fn a_reset_is_no_acknowledgement(kind: Kind) {
+/// The log was reset: what waits behind that is confirmed, and archived in a new timeline.
+fn what_waits_behind_a_reset_is_archived(kind: Kind) {
     let Some(logged) = waiting(kind) else { return };
     let running = archiver(&logged, &[]);
     for id in 0..5 {
@@ -297,7 +297,7 @@ fn a_reset_is_no_acknowledgement(kind: Kind) {
     );
     assert_eq!(counter(&logged.server, "no_tx"), 0);
 }
-each_kind!(a_reset_is_no_acknowledgement; mysql, mariadb);
+each_kind!(what_waits_behind_a_reset_is_archived; mysql, mariadb);
 
 fn what_it_needs_is_said(kind: Kind) {
     let Some(logged) = Logged::new(kind, &[]) else {
