@@ -21,6 +21,7 @@ pub mod marker;
 pub mod meta;
 pub mod names;
 pub mod open;
+pub mod references;
 pub mod row;
 pub mod sqlfile;
 
@@ -42,4 +43,5 @@ pub use file::FileRecord;
 pub use manifest::Manifest;
 pub use names::Basenames;
 pub use open::Archive;
+pub use references::References;
 pub use row::{Encoding, RowError, RowPlan};

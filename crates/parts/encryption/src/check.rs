@@ -38,7 +38,8 @@ pub fn check_files(
         .map(|e| (e.name, e.size))
         .collect();
     let mut strays: Vec<String> = there.keys().cloned().collect();
-    strays.retain(|n| n != KEY && n != INDEX && !index.files.contains_key(n));
+    let own = [KEY, INDEX, archive::references::REFERENCES];
+    strays.retain(|n| !own.contains(&n.as_str()) && !index.files.contains_key(n));
     let found = Mutex::new(Found {
         strays,
         ..Found::default()

@@ -21,6 +21,7 @@ mod key;
 mod keys;
 mod names;
 mod place;
+mod referring;
 mod sealing;
 mod store_of;
 #[cfg(test)]
@@ -31,7 +32,7 @@ pub use keys::Keys;
 pub use names::INDEX;
 pub use place::Place;
 pub use sealing::{Opening, RECIPIENT, Sealing, rekey as rekey_sealing};
-pub use store_of::Encrypted;
+pub use store_of::{Encrypted, is_own};
 
 /// Name of the file that holds the archive's key, encrypted. Where it is, the archive is encrypted.
 pub const KEY: &str = "penstock.key.age";

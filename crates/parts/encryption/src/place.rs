@@ -2,9 +2,10 @@
 
 use crate::key::LIMIT;
 use crate::names::{NAMES, damaged};
+use crate::referring::Referring;
 use crate::{Encrypted, Error, KEY, Keys, Result, key};
 use age::x25519::Identity;
-use archive::marker;
+use archive::{References, marker};
 use base::RateLimiter;
 use std::fmt;
 use std::ops::Deref;
@@ -80,13 +81,39 @@ impl Place {
         Ok(Arc::new(Encrypted::new(inner, &self.keys)?))
     }
 
-    /// The archive that is there, decrypted if it is encrypted.
+    /// The archive that is there, decrypted if it is encrypted, with the files that it refers to in archives beside it.
     pub fn open(&self, limiter: Option<&Arc<RateLimiter>>) -> Result<Arc<dyn Store>> {
         let inner = self.location.open(limiter)?;
         // Of an archive that is not finished there is nothing to open, and that is said by whoever reads it.
         if inner.size(marker::INCOMPLETE)?.is_some() {
             return Ok(inner);
         }
+        let references = References::read(&*inner).map_err(unreadable)?;
+        let own = self.decrypted(inner)?;
+        let Some(references) = references else {
+            return Ok(own);
+        };
+        let mut beside = Vec::new();
+        for (directory, files) in references.directories() {
+            let place = self.location.beside(directory);
+            let there = place.map(|place| self.moved(place).open_held(limiter));
+            match there.transpose() {
+                Ok(store) => beside.extend(store.map(|s| (s, files.clone()))),
+                // Its files are then missing, and are named one by one.
+                Err(Error::Store(e)) if e.not_found() => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(Arc::new(Referring::new(own, beside)))
+    }
+
+    /// The files of an archive that others refer to; it need not be whole, for a prune leaves of it what they need.
+    pub fn open_held(&self, limiter: Option<&Arc<RateLimiter>>) -> Result<Arc<dyn Store>> {
+        self.decrypted(self.location.open(limiter)?)
+    }
+
+    /// The same store, decrypted if it is encrypted.
+    fn decrypted(&self, inner: Arc<dyn Store>) -> Result<Arc<dyn Store>> {
         let bytes = match inner.read_all(KEY, LIMIT) {
             Ok(bytes) => bytes,
             Err(e) if e.not_found() && inner.size(NAMES)?.is_some() => {
@@ -158,5 +185,12 @@ impl fmt::Display for Place {
             Some(name) => f.write_str(name),
             None => self.location.fmt(f),
         }
+    }
+}
+
+fn unreadable(e: archive::ArchiveError) -> Error {
+    match e {
+        archive::ArchiveError::Store(e) => Error::Store(e),
+        e => damaged(archive::references::REFERENCES, e),
     }
 }

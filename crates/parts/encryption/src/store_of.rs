@@ -35,7 +35,7 @@ fn is_plain(name: &str) -> bool {
 }
 
 /// Files of the encryption itself.
-fn is_own(name: &str) -> bool {
+pub fn is_own(name: &str) -> bool {
     matches!(name, KEY | NAMES | INDEX)
 }
 
@@ -183,6 +183,13 @@ impl Store for Encrypted {
         };
         let there = self.inner.size(&stored.object)?;
         Ok(there.map(|there| stored.size_if(there)))
+    }
+
+    fn stored_name(&self, name: &str) -> Option<String> {
+        match is_plain(name) {
+            true => Some(name.to_owned()),
+            false => self.stored(name).map(|stored| stored.object),
+        }
     }
 
     fn list(&self) -> store::Result<Vec<Entry>> {

@@ -37,6 +37,8 @@ pub struct Position {
     pub sources_hidden: Option<String>,
     /// The statement that lets the account see file and offset, if it may not.
     pub log_hidden: Option<String>,
+    /// Which schemas alone are logged, or not, as the server is configured; none if all are.
+    pub log_filter: Option<String>,
 }
 
 impl Position {
@@ -129,6 +131,13 @@ impl Position {
         };
         self.binlog_file = row.text(answer.need(&["File"])?);
         self.binlog_position = row.number(answer.need(&["Position"])?);
+        for name in ["Binlog_Do_DB", "Binlog_Ignore_DB"] {
+            let schemas = answer.find(&[name]).and_then(|at| row.text(at));
+            if let Some(schemas) = schemas.filter(|s| !s.is_empty()) {
+                let option = name.to_lowercase().replace('_', "-");
+                self.log_filter = Some(format!("{option}={schemas}"));
+            }
+        }
         if let Some(at) = answer.find(&["Executed_Gtid_Set"]) {
             self.gtid_executed = row.text(at).map(|t| one_line(&t)).filter(|t| !t.is_empty());
         }

@@ -86,6 +86,11 @@ pub trait Store: Send + Sync {
     /// The size of an object in bytes; `None` if there is none of that name.
     fn size(&self, name: &str) -> Result<Option<u64>>;
 
+    /// What an object of this name is called where it is kept, without looking there; `None` if it is known that there is none.
+    fn stored_name(&self, name: &str) -> Option<String> {
+        Some(name.to_owned())
+    }
+
     /// Every name in the store, in no particular order, unfinished objects
     /// (ending in [`PARTIAL_SUFFIX`]) included where the store can see them.
     fn list(&self) -> Result<Vec<Entry>>;

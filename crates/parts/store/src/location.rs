@@ -125,6 +125,19 @@ impl Location {
         }
     }
 
+    /// The place of this name beside this one; `None` where nothing is above it.
+    pub fn beside(&self, name: &str) -> Option<Location> {
+        match self {
+            Location::Stream | Location::Memory(_) => None,
+            Location::Directory(path) => {
+                let absolute = std::path::absolute(path).ok()?;
+                Some(Location::Directory(absolute.parent()?.join(name)))
+            }
+            Location::Ssh(place) => Some(Location::Ssh(place.beside(name)?)),
+            Location::Object(place) => Some(Location::Object(place.beside(name)?)),
+        }
+    }
+
     /// Opens what is there, to read from or add to. A prefix of an object store is always there.
     pub fn open(&self, limiter: Option<&Arc<RateLimiter>>) -> Result<Arc<dyn Store>> {
         Ok(match self {

@@ -152,6 +152,19 @@ impl ObjectPlace {
         }
     }
 
+    /// The place of this name beside this one.
+    pub(crate) fn beside(&self, name: &str) -> Option<Self> {
+        let prefix = match self.prefix.rsplit_once('/') {
+            None if self.prefix.is_empty() => return None,
+            None => name.to_owned(),
+            Some((above, _)) => format!("{above}/{name}"),
+        };
+        Some(Self {
+            prefix,
+            ..self.clone()
+        })
+    }
+
     /// The value of a setting; the last one counts.
     pub(super) fn get(&self, key: &str) -> Option<&str> {
         let of = self.settings.iter().rev().find(|(k, _)| k == key);

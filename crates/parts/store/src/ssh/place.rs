@@ -100,6 +100,15 @@ impl SshPlace {
         }
     }
 
+    /// The place of this name beside this one.
+    pub(crate) fn beside(&self, name: &str) -> Option<Self> {
+        let (above, _) = self.path.rsplit_once('/')?;
+        Some(Self {
+            path: format!("{above}/{name}"),
+            ..self.clone()
+        })
+    }
+
     /// The path as the far side understands it.
     pub(super) fn remote_path(&self) -> &str {
         // A relative path begins in the home directory.
