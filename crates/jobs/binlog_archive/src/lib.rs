@@ -7,6 +7,7 @@
 //!
 //! `log` is what is searched: what is kept, or the log of a server (`live`). `parts` is what the events of a transaction say, `definitions` what a
 //! log does not say of its tables; `show` prints transactions with their rows, `undo` writes the statements that take them back.
+//! `touched` says which tables nothing between two places of a server's log can have changed.
 //!
 //! Invariants: a segment is durable before it counts, and nothing is ever written over; bytes that are missing are noticed by
 //! their offsets and named, never passed over; killed at any moment, the next run goes on behind the last segment.
@@ -29,6 +30,7 @@ pub mod show;
 mod source;
 mod survey;
 mod timeline;
+mod touched;
 pub mod undo;
 mod walk;
 
@@ -47,4 +49,5 @@ pub use search::{Bound, Changes, Found, Kind as FoundKind, Search, Searched, sea
 pub use segment::{Head, Segment};
 pub use survey::{Met, What};
 pub use timeline::{Follows, Timeline};
+pub use touched::{Program, Since, Touched};
 pub use walk::Place;

@@ -76,6 +76,13 @@ impl Live {
         self.files[self.first..].iter().map(|f| f.size).sum()
     }
 
+    /// Bytes of the files that are read, in front of a place.
+    pub(crate) fn bytes_before(&self, place: &Place) -> u64 {
+        let before = self.files[self.first..].iter();
+        let before = before.take_while(|f| f.name != place.file);
+        before.map(|f| f.size).sum::<u64>() + place.offset
+    }
+
     /// Where it is read from.
     pub(crate) fn begin(&self) -> Option<Place> {
         let first = self.files.get(self.first)?;

@@ -128,16 +128,12 @@ impl Source {
             silence: Some(Duration::from_secs(60)),
             semi_sync: false,
         };
-        let doing = || format!("cannot read the beginning of {file}");
-        let mut events = other
-            .conn
-            .binary_log(&request)
-            .map_err(|e| failure::wire(doing(), e))?;
+        let mut events = other.conn.binary_log(&request).map_err(privileges)?;
         let mut executed = Executed::empty(mariadb);
         let mut created = 0;
         // Rotate (made for the stream), description, and what was executed, perhaps behind another kind.
         for _ in 0..6 {
-            let Some(bytes) = events.next().map_err(|e| failure::wire(doing(), e))? else {
+            let Some(bytes) = events.next().map_err(privileges)? else {
                 break;
             };
             let event = Event::parse(bytes, &description).map_err(|e| of_log(file, &e))?;
