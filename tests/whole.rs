@@ -31,6 +31,7 @@ mod forecast;
 mod frm;
 mod from_files;
 mod hostile;
+mod incremental;
 mod interrupts;
 mod list;
 mod managed_instance;

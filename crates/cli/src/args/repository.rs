@@ -67,6 +67,7 @@ pub struct Init {
 Examples:
   penstock backup shop --repository /backup/repo --socket /run/mysqld/mysqld.sock --user backup
   penstock backup shop mysql://backup@db1:3306/ --repository s3://backups/mysql --max-impact 5%
+  penstock backup shop --repository /backup/repo --socket /run/mysqld/mysqld.sock --user backup --incremental
   penstock backup shop --repository /backup/repo --socket /run/mysqld/mysqld.sock --user root --snapshot reflink
   penstock backup
 
@@ -84,9 +85,33 @@ pub struct Backup {
     #[command(flatten)]
     pub place: Where,
     #[command(flatten)]
+    pub incremental: Incremental,
+    #[command(flatten)]
     pub snapshot: SnapshotInstead,
     #[command(flatten)]
     pub how: Dumping,
+}
+
+/// A backup that takes over what did not change.
+#[derive(Args, Debug, Clone)]
+#[command(next_help_heading = "Incremental backup")]
+pub struct Incremental {
+    /// Take the rows of tables over from the last backup where the server's binary log proves that they did not change since,
+    /// and read only the others. Needs REPLICATION SLAVE besides what a dump needs
+    #[arg(long, conflicts_with = "snapshot")]
+    pub incremental: bool,
+    /// With --incremental: also read a sample of what is taken over, and compare it; if it differs, everything is read
+    #[arg(long, requires = "incremental")]
+    pub paranoid: bool,
+    /// With --incremental and --encrypt-to: open the last backup with an identity in this file, as age-keygen writes it; may
+    /// be given several times
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "incremental",
+        requires = "encrypt_to"
+    )]
+    pub identity: Vec<PathBuf>,
 }
 
 /// A backup of the server's files.

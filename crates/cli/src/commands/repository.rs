@@ -72,7 +72,7 @@ pub fn backup(a: &Backup, config: Option<&Config>, run: &Run, screen: &Screen) -
         let file = a.how.recording.record.as_deref();
         let job = |run: &Run| repository::backup(run, &repository, &planned, &how);
         let mut kept = match &how {
-            How::Dump(options) => {
+            How::Dump(options, _) => {
                 let mut forecasts = Forecasts::of_dump(run, &a.how, options);
                 record::keep(
                     run,

@@ -3,7 +3,7 @@
 use crate::args::encryption::{Encrypting, Opening, Rekey};
 use base::{Error, Kind, Result};
 use encryption::Keys;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What a new archive is encrypted with; nothing: it is not.
 pub fn encrypting(a: &Encrypting) -> Result<Keys> {
@@ -13,10 +13,19 @@ pub fn encrypting(a: &Encrypting) -> Result<Keys> {
     )
 }
 
+/// The same, with what opens an earlier archive.
+pub fn comparing(a: &Encrypting, identities: &[PathBuf]) -> Result<Keys> {
+    with_identities(encrypting(a)?, identities)
+}
+
 /// What an archive is opened with.
 pub fn opening(a: &Opening) -> Result<Keys> {
-    let mut keys = keys(&[], ("--passphrase-file", a.passphrase_file.as_deref()))?;
-    for path in &a.identity {
+    let keys = keys(&[], ("--passphrase-file", a.passphrase_file.as_deref()))?;
+    with_identities(keys, &a.identity)
+}
+
+fn with_identities(mut keys: Keys, identities: &[PathBuf]) -> Result<Keys> {
+    for path in identities {
         keys.add_identity_file(path)
             .map_err(|e| unusable("--identity", &e))?;
     }

@@ -41,7 +41,7 @@ use base::units::printable;
 use base::{Error, Kind, Result};
 use encryption::Place;
 use instance::{doctor, managed, tune};
-use repository::How;
+use repository::{How, Incremental};
 use run::{Run, throttle};
 use server::filter::Program;
 use server::{Filter, NameMap};
@@ -91,6 +91,7 @@ fn dump_to(to: Location, source: Option<&str>, a: &Dumping) -> Result<dump::Opti
         to: Place::new(to, keys::encrypting(&a.encryption)?),
         source: a.connection.resolve(source)?,
         files: None,
+        base: None,
         feed: None,
         threads: match a.consistency {
             Consistency::Transaction => 1,
@@ -170,7 +171,15 @@ pub fn backup(to: Location, id: Option<String>, a: &Backup) -> Result<How> {
             snapshot::backup(to, id, a, method).map(|options| How::Snapshot(Box::new(options)))
         }
         None => {
-            dump_to(to, a.source.as_deref(), &a.how).map(|options| How::Dump(Box::new(options)))
+            let options = dump_to(to, a.source.as_deref(), &a.how).and_then(|options| {
+                let keys = keys::comparing(&a.how.encryption, &a.incremental.identity)?;
+                let to = Place::new(options.to.location().clone(), keys);
+                Ok(dump::Options { to, ..options })
+            });
+            let incremental = a.incremental.incremental.then_some(Incremental {
+                paranoid: a.incremental.paranoid,
+            });
+            options.map(|options| How::Dump(Box::new(options), incremental))
         }
     };
     made.map_err(|e| in_words_of_backup(a, e))

@@ -146,7 +146,20 @@ fn named(to: &Location, e: Error) -> Error {
     }
 }
 
-/// Opens the place of an archive as it is stored.
+/// Opens the place of an archive as it is stored; with the files that it refers to, so that the copy is whole by itself.
 fn opened(from: &Location) -> Result<Arc<dyn Store>> {
-    from.open(None).map_err(|e| archives::open_error(from, &e))
+    let failed = |e: store::Error| archives::open_error(from, &e);
+    let stored = from.open(None).map_err(failed)?;
+    let refers = stored.size(archive::references::REFERENCES);
+    if refers.map_err(failed)?.is_none() {
+        return Ok(stored);
+    }
+    if stored.size(encryption::KEY).map_err(failed)?.is_some() {
+        let what = format!(
+            "{from} is an incremental backup, whose files are encrypted for several archives"
+        );
+        return Err(Error::new(Kind::Usage, what)
+            .hint("copy the directory that holds the backups of the server, with the other means of the place"));
+    }
+    archives::store(&from.clone().into())
 }

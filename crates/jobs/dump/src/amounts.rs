@@ -16,6 +16,7 @@ pub fn work(
     tables: &[Arc<TableState>],
     readers: usize,
 ) -> Work {
+    let tables: Vec<_> = tables.iter().filter(|t| t.taken().is_none()).collect();
     let series = || tables.iter().flat_map(|t| &t.series);
     // Without a key, or while a table is too small to be cut, one worker reads all of it.
     let alone = series().filter(|s| s.plan.key.is_none() || s.data_bytes < options.chunk_bytes);

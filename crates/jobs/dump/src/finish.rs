@@ -55,6 +55,15 @@ pub fn finish(
     let manifest = metadata(store, options, facts)?;
     let totals = manifest.totals;
     run.check()?;
+    if let Some(base) = &options.base {
+        let references = base.references(facts.tables)?;
+        if !references.is_empty() {
+            // As it is, also beside encrypted files: whoever removes backups need not have a key.
+            let place = options.to.location().open(None);
+            let place = place.map_err(|e| wrong(&e.into()))?;
+            references.write(&*place).map_err(|e| wrong(&e))?;
+        }
+    }
     // Everything the manifest speaks of is on stable storage before it speaks.
     store.sync().map_err(|e| wrong(&e.into()))?;
     manifest.write(store).map_err(|e| wrong(&e))?;
@@ -121,6 +130,18 @@ fn metadata(store: &dyn Store, options: &Options, facts: &Facts<'_>) -> Result<M
             manifest.add_files_of(&chunk.record);
             done.chunk_file_bytes
                 .insert(chunk.record.file.clone(), chunk.record.raw_bytes);
+        }
+        if let Some(taken) = state.taken() {
+            let indexes_without_digest = record.indexes_without_digest;
+            record = TableRecord {
+                indexes_without_digest,
+                ..taken.record.clone()
+            };
+            manifest.files.extend(taken.files.clone());
+            for chunk in &record.chunks {
+                done.chunk_file_bytes
+                    .insert(chunk.file.clone(), chunk.raw_bytes);
+            }
         }
         record.sum_up();
         let bytes = record.chunks.iter().map(|c| c.raw_bytes).sum::<u64>();
@@ -205,7 +226,7 @@ fn metadata(store: &dyn Store, options: &Options, facts: &Facts<'_>) -> Result<M
 /// which would be the last, it is an empty one.
 fn close_series(store: &dyn Store, options: &Options, facts: &Facts<'_>) -> archive::Result<()> {
     let mut scratch = archive::Scratch::new();
-    for state in facts.tables {
+    for state in facts.tables.iter().filter(|t| t.taken().is_none()) {
         let chunks = state.chunks();
         for (n, series) in state.series.iter().enumerate() {
             let mut own = chunks.iter().filter(|c| c.series == n);
@@ -285,7 +306,12 @@ fn root_metadata(options: &Options, facts: &Facts<'_>) -> Root {
 
 /// The settings that generated columns may have been computed under.
 fn settings(facts: &Facts<'_>) -> BTreeMap<String, String> {
-    if facts.tables.iter().all(|t| t.kept().is_empty()) {
+    let has_kept = |t: &Arc<TableState>| {
+        !t.kept().is_empty()
+            || t.taken()
+                .is_some_and(|taken| !taken.record.generated.is_empty())
+    };
+    if !facts.tables.iter().any(has_kept) {
         return BTreeMap::new();
     }
     let names = rows::generated::SETTINGS.into_iter();

@@ -2,7 +2,7 @@
 //!
 //! Steps, each a file: `snapshot` (one consistent snapshot for all workers), `definitions` (DDL and metadata),
 //! `rows_phase` with `plan` (tasks) and `read` (rows into chunks), `table_versions` (tables did not change),
-//! `finish` (the manifest, last). `from_files` has them done on a data directory that no server uses.
+//! `finish` (the manifest, last). `unchanged` says what of an earlier dump is still so, and need not be read. `from_files` has them done on a data directory that no server uses.
 //!
 //! Invariant: an archive without its manifest, or with the marker of a running dump, is never taken for complete.
 
@@ -21,6 +21,7 @@ pub mod snapshot;
 mod summary;
 mod table_versions;
 mod tables;
+mod unchanged;
 mod unreadable;
 mod visible;
 
@@ -29,6 +30,7 @@ pub use conditions::Conditions;
 pub use options::{Accounts, Consistency, Options, SourceFiles};
 pub use preview::{Preview, preview};
 pub use summary::{Chosen, FilesRead, Summary};
+pub use unchanged::{Base, Held, TakenOver};
 
 use base::units::printable;
 use base::{Error, Kind, Result, failpoint};
@@ -45,6 +47,7 @@ use snapshot::Way;
 use std::sync::Arc;
 use std::time::Instant;
 use store::{Location, Store};
+use unchanged::Unchanged;
 use wire::Conn;
 
 /// The exception of a dump without a snapshot.
@@ -105,6 +108,13 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         &source.id,
         options.threads,
     )?;
+    let unchanged = match &options.base {
+        None => None,
+        Some(base) => {
+            let (conn, id) = (&mut source.control, &source.id);
+            Some(Unchanged::begin(run, &options.source, conn, id, base)?)
+        }
+    };
     let store = reached.map_or_else(create, Ok)?;
     let outcome = match archive::marker::set(&*store, env!("CARGO_PKG_VERSION")) {
         // Another dump owns the directory, so nothing in it may be removed.
@@ -119,6 +129,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
             ways: &ways,
             accounts: with_accounts,
             before: None,
+            unchanged,
             store: &*store,
             throttle: throttle.as_ref(),
             begin,
@@ -263,6 +274,8 @@ struct Dump<'a> {
     accounts: Option<&'a Choice>,
     /// What there was immediately before the snapshot, where definitions are not locked.
     before: Option<table_versions::Before>,
+    /// What the binary log says of the time since an earlier dump.
+    unchanged: Option<Unchanged<'a>>,
     store: &'a dyn Store,
     throttle: Option<&'a Throttle>,
     begin: jiff::Timestamp,
@@ -344,6 +357,20 @@ impl Dump<'_> {
             };
             feed.defined(written.tables.iter().map(estimate).collect());
         }
+        let taken_over = match self.unchanged.take() {
+            None => None,
+            Some(unchanged) => {
+                // A reader sees the snapshot; there is always one.
+                let Some(reader) = readers.first_mut() else {
+                    return Err(Error::new(Kind::Internal, "a dump without readers"));
+                };
+                let (position, tables) = (&achieved.position, &written.tables);
+                let conns = (&mut *control, reader);
+                let (source, files) = (&options.source, &written.files);
+                Some(unchanged.take_over(run, source, conns, id, position, tables, files)?)
+            }
+        };
+        failpoint::reached("rows are taken over");
         let work = amounts::work(options, id, catalog, &written.tables, threads);
         let moved = RowsPhase {
             run,
@@ -392,7 +419,8 @@ impl Dump<'_> {
             views: written.views,
             rows: finished.rows,
             raw_bytes: finished.raw_bytes,
-            stored_bytes: finished.stored_bytes,
+            // What was written now.
+            stored_bytes: finished.stored_bytes - taken_over.as_ref().map_or(0, |t| t.stored_bytes),
             chunks: finished.chunks,
             seconds: 0.0,
             rows_seconds: moved.seconds,
@@ -403,6 +431,7 @@ impl Dump<'_> {
             without_rows: !options.rows,
             not_chosen: options.conditions.left_out(),
             chosen: chosen(&tables),
+            taken_over,
             files_read: options.files.as_ref().map(|_| files_read(&moved.tables)),
             accounts: accounts.map(|a| a.count()),
             histograms: catalog_histograms(catalog),

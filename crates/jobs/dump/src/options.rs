@@ -1,6 +1,7 @@
 //! What to dump, and how: the resolved options of a dump.
 
 use crate::conditions::Conditions;
+use crate::unchanged::Base;
 use archive::chunk::Compression;
 use base::units::printable;
 use run::throttle;
@@ -59,6 +60,8 @@ pub struct Options {
     pub source: wire::Options,
     /// The files that rows are read from where that is possible.
     pub files: Option<SourceFiles>,
+    /// An earlier dump, whose rows are taken over where they did not change.
+    pub base: Option<Base>,
     /// Loads that take the rows while they are read; `to` is then memory.
     pub feed: Option<Arc<rows::feed::Feed>>,
     /// The directory to write.

@@ -25,7 +25,7 @@ pub struct RowsPhase<'a> {
 /// The result of the phase.
 pub struct RowsDone {
     pub seconds: f64,
-    /// The tables, the largest first.
+    /// The tables, the largest first; those whose rows were not read last.
     pub tables: Vec<Arc<TableState>>,
     pub bottleneck: Option<bottleneck::Report>,
 }
@@ -48,7 +48,8 @@ impl RowsPhase<'_> {
         if let Some(throttle) = self.throttle {
             throttle.rows_started(&phase.counters);
         }
-        let mut tables = tables.to_vec();
+        let (taken, mut tables): (Vec<_>, Vec<_>) =
+            tables.iter().cloned().partition(|t| t.taken().is_some());
         tables.sort_by_key(|t| std::cmp::Reverse(t.table.data_bytes));
         phase
             .counters
@@ -132,6 +133,7 @@ impl RowsPhase<'_> {
             }
         })?;
         let seconds = phase.seconds();
+        tables.extend(taken);
         Ok(RowsDone {
             seconds,
             tables,

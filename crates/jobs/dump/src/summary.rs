@@ -1,6 +1,7 @@
 //! The result of a dump, for the screen, `--json` and the record.
 
 use crate::snapshot::Achieved;
+use crate::unchanged::TakenOver;
 use archive::chunk::Compression;
 use run::{bottleneck, throttle};
 
@@ -69,6 +70,8 @@ pub struct Summary {
     pub histograms: Option<u64>,
     /// What the account may not have seen, and so is not in the archive.
     pub not_seen: Vec<String>,
+    /// What was taken over from an earlier dump, if there is one.
+    pub taken_over: Option<TakenOver>,
     /// What was read from files, if a data directory was dumped.
     pub files_read: Option<FilesRead>,
     /// Connections that read.

@@ -1,6 +1,7 @@
 //! The state of each table while several readers write its chunks: chunk numbers, finished chunks, and
 //! when the last one is done.
 
+use crate::unchanged::Taken;
 use archive::RowDigest;
 use archive::chunk::ChunkRecord;
 use archive::meta::TableMeta;
@@ -13,7 +14,7 @@ use run::Stop;
 use server::Identity;
 use server::catalog::{Table, TableKind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// A chunk that is on disk.
 #[derive(Clone, Debug)]
@@ -97,6 +98,8 @@ pub struct TableState {
     /// Loads that take the rows while they are read.
     feed: Option<Arc<Feed>>,
     kept: Mutex<Vec<(Kept, RowDigest)>>,
+    /// Its rows as an earlier dump has them; then none are read.
+    taken: OnceLock<Taken>,
 }
 
 impl TableState {
@@ -136,7 +139,19 @@ impl TableState {
             chunks: Mutex::default(),
             feed: None,
             kept: Mutex::default(),
+            taken: OnceLock::new(),
         }
+    }
+
+    /// Takes its rows over from an earlier dump.
+    pub fn take_over(&self, taken: Taken) {
+        // Once, before any row is read.
+        let _ = self.taken.set(taken);
+    }
+
+    /// Its rows as an earlier dump has them, if they are not read.
+    pub fn taken(&self) -> Option<&Taken> {
+        self.taken.get()
     }
 
     /// The same, of the rows that match a condition alone.

@@ -2,6 +2,7 @@
 //! the last step.
 
 use crate::catalog::Entry;
+use crate::incremental::Incremental;
 use crate::layout::{BackupId, ServerName, backup_place, random};
 use crate::lock::{Lock, Purpose};
 use crate::repo::Repository;
@@ -24,8 +25,8 @@ pub struct Backup {
 /// How a backup is made.
 #[derive(Clone, Debug)]
 pub enum How {
-    /// By a dump.
-    Dump(Box<dump::Options>),
+    /// By a dump; an incremental one takes over what the last backup has.
+    Dump(Box<dump::Options>, Option<Incremental>),
     /// By a snapshot of the server's files.
     Snapshot(Box<snapshot::TakeOptions>),
 }
@@ -34,7 +35,7 @@ impl How {
     /// Where it goes to.
     fn to(&self) -> Option<&Place> {
         match self {
-            How::Dump(options) => Some(&options.to),
+            How::Dump(options, _) => Some(&options.to),
             How::Snapshot(options) => options.to.as_ref(),
         }
     }
@@ -103,8 +104,23 @@ pub fn backup(run: &Run, repository: &Repository, planned: &Planned, how: &How) 
     }
     let adopted = repository.adopt_before_backup(server)?;
     let lock = Lock::take(&repository.locks, (server, id), Purpose::Backup)?;
+    // Locked until this backup is listed: only then a prune knows what it refers to.
+    let earlier = match how {
+        How::Dump(options, Some(how)) => {
+            repository.earlier(run, server, options.to.keys(), *how)?
+        }
+        _ => None,
+    };
+    failpoint::reached("the last backup is locked");
     let made = match how {
-        How::Dump(options) => dump::run(run, options).map(|d| Made::Dump(Box::new(d))),
+        How::Dump(options, _) => {
+            let base = earlier.as_ref().map(|earlier| earlier.base.clone());
+            let options = dump::Options {
+                base,
+                ..(**options).clone()
+            };
+            dump::run(run, &options).map(|d| Made::Dump(Box::new(d)))
+        }
         How::Snapshot(options) => snapshot::take(run, options).map(|t| Made::Snapshot(Box::new(t))),
     };
     let made = match made {
@@ -131,7 +147,7 @@ pub fn backup(run: &Run, repository: &Repository, planned: &Planned, how: &How) 
     entry.sequence = 1 + entries.iter().map(|e| e.sequence).max().unwrap_or(0);
     repository.add(&entry)?;
     failpoint::reached("the backup is listed");
-    drop(lock);
+    drop((lock, earlier));
     repository.copy_catalog();
     Ok(Backup {
         entry,

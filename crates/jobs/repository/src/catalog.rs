@@ -7,9 +7,10 @@
 
 use crate::layout::{BackupId, ServerName};
 use crate::selection::Selection;
-use archive::Manifest;
 use archive::manifest::Position;
+use archive::{Manifest, References};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 /// Version of the entry of a logical backup.
@@ -17,6 +18,9 @@ const VERSION: u32 = 1;
 
 /// Of a snapshot. Who knows only logical backups then says that it cannot read the entry, and leaves the backup alone.
 const VERSION_WITH_KIND: u32 = 2;
+
+/// Of a backup that refers to files of others. Who does not know that would remove them, and so does not prune what it cannot read.
+const VERSION_WITH_REFERENCES: u32 = 3;
 
 /// Version of the copies; others are not read.
 const COPIES_VERSION: u32 = 3;
@@ -104,6 +108,9 @@ pub struct Entry {
     /// Which part of the server it holds, if not all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selection: Option<Selection>,
+    /// The backups of the same server that hold files of it: it is incremental.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refers_to: Vec<String>,
     /// What is not part of the backup, or not of one moment with the rest.
     #[serde(default)]
     pub exceptions: Vec<String>,
@@ -117,9 +124,22 @@ impl Entry {
         (server, id): (&ServerName, &BackupId),
         manifest: &Manifest,
         stored: archive::FileRecord,
+        references: Option<&References>,
     ) -> Entry {
+        let elsewhere: BTreeSet<&str> = references
+            .iter()
+            .flat_map(|r| r.directories())
+            .flat_map(|(_, files)| files.iter().map(String::as_str))
+            .collect();
+        let own = manifest.files.iter();
+        let own = own.filter(|(name, _)| !elsewhere.contains(name.as_str()));
+        let (files, bytes) = own.fold((1, stored.bytes), |(n, bytes), (_, f)| {
+            (n + 1, bytes + f.bytes)
+        });
+        let refers_to = referred(references);
         Entry {
-            version: version_of(BackupKind::Logical),
+            version: version_of(BackupKind::Logical, &refers_to),
+            refers_to,
             server: server.to_string(),
             id: id.to_string(),
             kind: BackupKind::Logical,
@@ -133,8 +153,8 @@ impl Entry {
             tables: manifest.tables.len() as u64,
             rows: manifest.totals.rows,
             raw_bytes: manifest.totals.raw_bytes,
-            stored_bytes: manifest.files.values().map(|f| f.bytes).sum::<u64>() + stored.bytes,
-            files: manifest.files.len() as u64 + 1,
+            stored_bytes: bytes,
+            files,
             position: manifest.position.clone(),
             lock_ms: Some(manifest.consistency.lock_ms as f64),
             definitions_lock_ms: None,
@@ -155,7 +175,8 @@ impl Entry {
         let (_, data, bytes) = manifest.sizes();
         let pieces = manifest.files.iter().map(|f| f.pieces.len() as u64);
         Entry {
-            version: version_of(BackupKind::Snapshot),
+            version: version_of(BackupKind::Snapshot, &[]),
+            refers_to: Vec::new(),
             server: server.to_string(),
             id: id.to_string(),
             kind: BackupKind::Snapshot,
@@ -186,6 +207,7 @@ impl Entry {
     pub(crate) fn of_encrypted(
         (server, id): (&ServerName, &BackupId),
         listed: encryption::Listed,
+        references: Option<&References>,
     ) -> Entry {
         let begin = id.time();
         let end = listed
@@ -196,8 +218,10 @@ impl Entry {
             true => BackupKind::Snapshot,
             false => BackupKind::Logical,
         };
+        let refers_to = referred(references);
         Entry {
-            version: version_of(kind),
+            version: version_of(kind, &refers_to),
+            refers_to,
             server: server.to_string(),
             id: id.to_string(),
             kind,
@@ -227,10 +251,14 @@ impl Entry {
     /// Reads an entry; `None` if it is none of this version.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Entry> {
         let entry: Entry = serde_json::from_slice(bytes).ok()?;
-        let names =
-            ServerName::parse(&entry.server).is_ok() && BackupId::parse(&entry.id).is_some();
-        (entry.version == version_of(entry.kind) && names && entry.begin().is_some())
-            .then_some(entry)
+        let names = ServerName::parse(&entry.server).is_ok()
+            && BackupId::parse(&entry.id).is_some()
+            && entry
+                .refers_to
+                .iter()
+                .all(|id| BackupId::parse(id).is_some());
+        let version = version_of(entry.kind, &entry.refers_to);
+        (entry.version == version && names && entry.begin().is_some()).then_some(entry)
     }
 
     pub(crate) fn to_text(&self) -> String {
@@ -268,11 +296,17 @@ impl Entry {
     }
 }
 
-fn version_of(kind: BackupKind) -> u32 {
+fn version_of(kind: BackupKind, refers_to: &[String]) -> u32 {
     match kind {
-        BackupKind::Logical => VERSION,
+        BackupKind::Logical if refers_to.is_empty() => VERSION,
+        BackupKind::Logical => VERSION_WITH_REFERENCES,
         BackupKind::Snapshot => VERSION_WITH_KIND,
     }
+}
+
+fn referred(references: Option<&References>) -> Vec<String> {
+    let all = references.iter().flat_map(|r| r.directories());
+    all.map(|(directory, _)| directory.to_owned()).collect()
 }
 
 fn known(text: &str) -> Option<String> {

@@ -3,6 +3,7 @@
 
 use crate::catalog::{BackupKind, Entry};
 use crate::lock::Purpose;
+use crate::recover::references;
 use crate::repo::{Repository, names};
 use archive::FileRecord;
 use base::{Error, Kind, Result, failpoint};
@@ -174,7 +175,8 @@ fn manifest(repository: &Repository, entry: &Entry) -> Result<()> {
             _ => {
                 let manifest = archive::Manifest::parse(&bytes)
                     .map_err(|e| run::failure::archive(doing, &e))?;
-                Entry::of((&server, &id), &manifest, stored)
+                let references = references(&*store, &server, &id)?;
+                Entry::of((&server, &id), &manifest, stored, references.as_ref())
             }
         };
         // What is not of the archive stays as it is; what entries did not have once is not missed.

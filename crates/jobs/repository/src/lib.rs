@@ -3,7 +3,7 @@
 //! Each backup is an ordinary archive, or an ordinary snapshot of a server's files, in a place of its own (`layout`),
 //! which every verb that takes one reads without the repository. A backup is listed when its entry is in the catalog (`catalog`),
 //! and the entry is written after the archive is whole; the catalog can be made again from the archives (`recover`).
-//! What is in use is locked (`lock`). `backup` adds one, `prune` removes what the policy (`retention`) does
+//! What is in use is locked (`lock`). `backup` adds one, which may refer to files of earlier ones (`incremental`), `prune` removes what the policy (`retention`) does
 //! not keep, `check` reads backups through,
 //! `drill` restores one for proof (`question` asks it, `proof` is what is written down).
 //!
@@ -17,6 +17,7 @@ mod carry_on;
 mod catalog;
 mod check;
 mod drill;
+mod incremental;
 mod layout;
 mod listing;
 mod lock;
@@ -43,6 +44,7 @@ pub use drill::{
     Applied, Behind, Drilled, Log as DrillLog, Options as DrillOptions, Restore, Restored,
     candidates, drill, drill_of_damaged_log, failure as drill_failure, plan_behind,
 };
+pub use incremental::Incremental;
 pub use layout::{BackupId, ServerName};
 pub use listing::{Listing, Unlisted};
 pub use lock::{Lock, Purpose};

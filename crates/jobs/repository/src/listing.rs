@@ -57,6 +57,8 @@ pub struct Unlisted {
     pub id: BackupId,
     /// Whether a run is making it now.
     pub running: bool,
+    /// Whether backups in the catalog refer to it: of one that was pruned their files are left.
+    pub held: bool,
 }
 
 impl Repository {
@@ -151,7 +153,8 @@ impl Repository {
         let copies = self.copies();
         let proofs = self.proofs(server, &copies)?;
         let (entries, damaged) = self.entries_with(server, copies)?;
-        let unlisted = self.unlisted(server, &entries)?;
+        let mut unlisted = self.unlisted(server, &entries)?;
+        unlisted.retain(|u| !u.held);
         let (mut windows, mut damaged_logs) = (Vec::new(), Vec::new());
         for of in self.servers_with_logs()? {
             if server.is_some_and(|s| *s != of) {
@@ -219,6 +222,14 @@ impl Repository {
         if found.is_empty() {
             return Ok(Vec::new());
         }
+        let held: BTreeSet<(&str, &str)> = entries
+            .iter()
+            .flat_map(|e| {
+                e.refers_to
+                    .iter()
+                    .map(|id| (e.server.as_str(), id.as_str()))
+            })
+            .collect();
         let locks = lock::in_use(&self.locks)?;
         let running =
             |of: &(ServerName, BackupId)| locks.iter().any(|l| l.backup.as_ref() == Some(of));
@@ -226,6 +237,7 @@ impl Repository {
             .into_iter()
             .map(|of| Unlisted {
                 running: running(&of),
+                held: held.contains(&(of.0.as_str(), of.1.as_str())),
                 server: of.0,
                 id: of.1,
             })

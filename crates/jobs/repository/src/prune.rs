@@ -6,7 +6,8 @@
 //! keeps them apart.
 
 use crate::catalog::{BackupKind, Entry};
-use crate::layout::ServerName;
+use crate::incremental::Needed;
+use crate::layout::{BackupId, ServerName};
 use crate::listing::Unlisted;
 use crate::lock::{self, Lock};
 use crate::repo::{Repository, names};
@@ -175,7 +176,11 @@ pub fn prune(
         run.check()?;
         if let Some(lock) = &lock {
             lock.check()?;
-            clear(&repository.backup_place(&left.server, &left.id))?;
+            if !clear_unneeded(repository, &left.server, &left.id)? {
+                continue;
+            }
+        } else if left.held {
+            continue;
         }
         done.leftovers.push(left);
     }
@@ -252,16 +257,26 @@ fn remove(repository: &Repository, entry: &Entry) -> Result<bool> {
         repository.add(entry)?;
         return Ok(false);
     }
-    clear(&repository.backup_place(&of.0, &of.1))?;
+    clear_unneeded(repository, &of.0, &of.1)?;
     Ok(true)
 }
 
-/// Removes the files of an archive, so that at no moment it looks whole.
-fn clear(place: &Location) -> Result<()> {
+/// Removes the files of a backup that is not listed, but for those that others need; whether none of it is left.
+fn clear_unneeded(repository: &Repository, server: &ServerName, id: &BackupId) -> Result<bool> {
+    // Read when its own entry is gone: no backup that comes now refers to it.
+    let needed = repository.needed(server)?;
+    clear(
+        &repository.backup_place(server, id),
+        needed.get(id.as_str()),
+    )
+}
+
+/// Removes the files of an archive but for those that others need, so that at no moment it looks whole; whether none is left.
+fn clear(place: &Location, needed: Option<&Needed>) -> Result<bool> {
     let fail = |e: store::Error| failure::store(format_args!("cannot remove {place}"), &e);
     let store = match place.open(None) {
         Ok(store) => store,
-        Err(e) if e.not_found() => return Ok(()),
+        Err(e) if e.not_found() => return Ok(true),
         Err(e) => return Err(fail(e)),
     };
     if store.size(marker::INCOMPLETE).map_err(fail)?.is_none()
@@ -272,13 +287,18 @@ fn clear(place: &Location) -> Result<()> {
     }
     failpoint::reached("the backup is marked");
     for entry in store.list().map_err(fail)? {
-        if entry.name != marker::INCOMPLETE {
+        let keeps = needed.is_some_and(|needed| needed.keeps(&entry.name));
+        if entry.name != marker::INCOMPLETE && !keeps {
             forget(&*store, &entry.name).map_err(fail)?;
         }
     }
     failpoint::reached("the files are gone");
+    if needed.is_some() {
+        return Ok(false);
+    }
     forget(&*store, marker::INCOMPLETE).map_err(fail)?;
-    store.remove_place().map_err(fail)
+    store.remove_place().map_err(fail)?;
+    Ok(true)
 }
 
 fn forget(store: &dyn Store, name: &str) -> store::Result<()> {

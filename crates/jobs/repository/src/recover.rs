@@ -11,7 +11,7 @@ use crate::catalog::Entry;
 use crate::layout::{BackupId, ServerName};
 use crate::lock::Lock;
 use crate::repo::{Repository, names, storage};
-use archive::{FileRecord, Manifest, marker};
+use archive::{FileRecord, Manifest, References, marker};
 use base::{Error, Kind, Result};
 use encryption::{Keys, Place};
 use run::failure;
@@ -80,8 +80,9 @@ impl Repository {
         }
         match encryption::listed(&*archive) {
             Ok(Some(listed)) => {
+                let references = references(&*archive, server, id)?;
                 let of = (server, id);
-                return Ok(Some(Entry::of_encrypted(of, listed)));
+                return Ok(Some(Entry::of_encrypted(of, listed, references.as_ref())));
             }
             Ok(None)
                 if archive
@@ -119,6 +120,11 @@ impl Repository {
             sequence: entry.sequence,
             encrypted: true,
             manifest: entry.manifest,
+            // Whoever opens the archive sees all of its files, wherever they lie.
+            version: entry.version,
+            refers_to: entry.refers_to,
+            stored_bytes: entry.stored_bytes,
+            files: entry.files,
             ..of
         })
     }
@@ -145,9 +151,21 @@ fn entry_in(archive: &dyn Store, server: &ServerName, id: &BackupId) -> Result<O
     };
     let manifest = Manifest::parse(&bytes)
         .map_err(|e| failure::archive(format_args!("the backup {server}@{id}"), &e))?;
+    let references = references(archive, server, id)?;
     Ok(Some(Entry::of(
         (server, id),
         &manifest,
         FileRecord::of(&bytes),
+        references.as_ref(),
     )))
+}
+
+/// The files of a backup that others hold.
+pub(crate) fn references(
+    archive: &dyn Store,
+    server: &ServerName,
+    id: &BackupId,
+) -> Result<Option<References>> {
+    let read = References::read(archive);
+    read.map_err(|e| failure::archive(format_args!("the backup {server}@{id}"), &e))
 }

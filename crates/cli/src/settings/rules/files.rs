@@ -137,6 +137,12 @@ pub fn snapshot(a: &Take) -> Result<()> {
 
 /// `penstock backup`: clap does not ask for a --snapshot that another option excludes.
 pub fn backup(a: &Backup) -> Result<()> {
+    if a.incremental.incremental && a.how.consistency == Consistency::None {
+        return refuse(
+            "--incremental does not apply with --consistency none: a backup that is of no moment proves nothing",
+            "leave one of them out",
+        );
+    }
     let of = &a.snapshot;
     let given = first_given(&[
         ("--at", of.at.is_some()),

@@ -24,6 +24,11 @@ pub fn dump(d: &dump::Summary) -> Summary {
         s.add(item);
     }
     s.add(stored(d));
+    if let Some(taken) = &d.taken_over {
+        for item in taken_over(taken) {
+            s.add(item);
+        }
+    }
     for item in consistency(d) {
         s.add(item);
     }
@@ -34,7 +39,7 @@ pub fn dump(d: &dump::Summary) -> Summary {
         s.add(by_sql.key("read_by_sql", &read.by_sql));
     }
     s.add(duration_with_rows(d.seconds, d.rows_seconds, "the rows"));
-    s.add(throughput(d.raw_bytes, d.rows_seconds, d.threads));
+    s.add(throughput(read_bytes(d), d.rows_seconds, d.threads));
     s.add_bottleneck(d.bottleneck.as_ref());
     for item in impact_on_others(d.impact.as_ref()) {
         s.add(item);
@@ -53,6 +58,52 @@ pub fn dump(d: &dump::Summary) -> Summary {
     let path = d.path.clone();
     s.add(Item::new("archive").shown(&path).key("archive", path));
     s
+}
+
+/// So many tables that were read again are shown, each with its reason.
+const READ_AGAIN: usize = 20;
+
+/// Bytes of rows that were read, and not taken over.
+fn read_bytes(d: &dump::Summary) -> u64 {
+    d.raw_bytes - d.taken_over.as_ref().map_or(0, |t| t.raw_bytes)
+}
+
+/// What is the same as in an earlier backup, and what had to be read again.
+fn taken_over(t: &dump::TakenOver) -> [Item; 2] {
+    let mut taken = Item::new("taken over").key(
+        "taken_over",
+        json!({
+            "from": t.from, "tables": t.tables, "rows": t.rows, "raw_bytes": t.raw_bytes, "stored_bytes": t.stored_bytes,
+            "nothing": t.nothing, "compared_rows": t.compared_rows,
+        }),
+    );
+    taken = match &t.nothing {
+        Some(why) => taken.shown(printable(&format!("nothing of {}: {why}", t.from))),
+        None => taken.shown(format!(
+            "{} with {} ({}) of {}, unchanged by the binary log",
+            things(t.tables, "table"),
+            things(t.rows, "row"),
+            bytes(t.raw_bytes),
+            t.from
+        )),
+    };
+    if let Some(rows) = t.compared_rows {
+        taken = taken.line(format!(
+            "{} of them were read and are equal",
+            things(rows, "row")
+        ));
+    }
+    let mut lines = t.read_again.clone();
+    if lines.len() > READ_AGAIN {
+        let more = (lines.len() - READ_AGAIN) as u64;
+        lines.truncate(READ_AGAIN);
+        lines.push(format!(
+            "and {} more (--json names them)",
+            things(more, "table")
+        ));
+    }
+    let again = Item::new("read again").list(&lines);
+    [taken, again.key("read_again", &t.read_again)]
 }
 
 /// The rows that are not wanted: all, or those that do not match a condition.
@@ -235,7 +286,7 @@ fn story(d: &dump::Summary) -> Vec<String> {
             things(d.tables, "table"),
             bytes(d.raw_bytes),
             seconds(d.seconds),
-            rate(d.raw_bytes, d.rows_seconds),
+            rate(read_bytes(d), d.rows_seconds),
             things(d.threads as u64, "worker"),
             bytes(d.stored_bytes),
         ),

@@ -169,22 +169,23 @@ fn cells(e: &Entry, proof: Option<&Proof>) -> Vec<String> {
         |p| p.at.strftime("%Y-%m-%d %H:%M").to_string(),
     );
     let begin = e.begin.get(..16).unwrap_or(&e.begin).replace('T', " ");
-    let note = match e.exceptions.len() {
-        0 => String::new(),
-        n => things(n as u64, "exception"),
-    };
+    let incremental = (!e.refers_to.is_empty()).then(|| "incremental".to_owned());
+    let lacks = e.exceptions.len() as u64;
+    let lacks = (lacks > 0).then(|| things(lacks, "exception"));
     let unknown = || "-".to_owned();
     let of_rows = |text: String| match e.encrypted || e.kind != BackupKind::Logical {
         true => unknown(),
         false => text,
     };
-    let (data, source, note) = match e.encrypted {
-        true => (unknown(), unknown(), "encrypted".to_owned()),
+    let encrypted = e.encrypted.then(|| "encrypted".to_owned());
+    let (data, source) = match e.encrypted {
+        true => (unknown(), unknown()),
         false => {
             let source = format!("{} {}", e.flavour, e.server_version);
-            (bytes(e.raw_bytes), source, note)
+            (bytes(e.raw_bytes), source)
         }
     };
+    let notes = [encrypted, incremental, lacks].into_iter().flatten();
     vec![
         e.server.clone(),
         e.id.clone(),
@@ -196,7 +197,7 @@ fn cells(e: &Entry, proof: Option<&Proof>) -> Vec<String> {
         bytes(e.stored_bytes),
         source,
         proven,
-        note,
+        notes.collect::<Vec<_>>().join(", "),
     ]
 }
 
@@ -208,7 +209,7 @@ fn entry_json(e: &Entry) -> Value {
         "definitions_lock_ms": e.definitions_lock_ms.map(base::units::rounded),
         "tables": e.tables, "rows": e.rows, "raw_bytes": e.raw_bytes, "stored_bytes": e.stored_bytes,
         "files": e.files, "position": e.position, "exceptions": e.exceptions, "encrypted": e.encrypted,
-        "impact": e.impact,
+        "impact": e.impact, "refers_to": e.refers_to,
     })
 }
 

@@ -47,6 +47,8 @@ pub const VERBS: &[Verb] = &[
             "backup shop --repository /r -S /s --consistency none --no-defaults",
             "backup shop --repository /r -h db --max-lag 2s --no-defaults",
             "backup shop --repository /r -h db --max-impact 5% --no-defaults",
+            "backup shop --repository /r -S /s --incremental --no-defaults",
+            "backup shop --repository /r -S /s --incremental --encrypt-to {to} --no-defaults",
             "backup shop --repository /r -S /s --snapshot reflink --no-defaults",
             "backup shop --repository s3://b/x -S /s --snapshot lvm --no-defaults",
             "backup shop --repository /r -S /s --snapshot clone --no-defaults",
@@ -55,6 +57,7 @@ pub const VERBS: &[Verb] = &[
         options: &[
             EVERYWHERE,
             super::repository::WHERE,
+            INCREMENTAL,
             SNAPSHOT,
             DUMPING,
             SELECTION,
@@ -81,10 +84,25 @@ fn rows(c: &Call) -> bool {
     !snapshot(c)
 }
 
+const INCREMENTAL: &[Considered] = &[
+    ("incremental", "--incremental", |c| {
+        !snapshot(c) && !c.has("none")
+    }),
+    ("paranoid", "--paranoid", |c| c.has("--incremental")),
+    ("identity", "--identity {key}", |c| {
+        c.has("--incremental") && c.has("--encrypt-to")
+    }),
+];
+
 const SNAPSHOT: &[Considered] = &[
     // It excludes options that some calls have.
     ("snapshot", "--snapshot reflink", |c| {
-        !c.has_any(&["--consistency", "--max-lag", "--max-impact"])
+        !c.has_any(&[
+            "--consistency",
+            "--max-lag",
+            "--max-impact",
+            "--incremental",
+        ])
     }),
     ("at", "--at /srv", |c| snapshot(c) && !c.has("--datadir")),
     ("datadir", "--datadir /srv/d", |c| c.has("copy")),

@@ -1,0 +1,49 @@
+//! What statements change without naming it: the tables of views, and what routines and triggers do.
+
+use base::Result;
+use binlog_archive::{Program, Touched};
+use run::failure;
+use wire::Conn;
+
+/// Names of views and routines.
+pub fn names(conn: &mut Conn) -> Result<Vec<String>> {
+    let rows = conn
+        .fetch(
+            "SELECT table_name FROM information_schema.views WHERE table_schema NOT IN ('mysql', 'sys') \
+            UNION SELECT routine_name FROM information_schema.routines WHERE routine_schema NOT IN ('mysql', 'sys')",
+        )
+        .map_err(unread)?;
+    Ok(rows.into_iter().filter_map(first).collect())
+}
+
+/// Adds the names in all programs that statements may have run, and in those that these run.
+pub fn follow(conn: &mut Conn, touched: &mut Touched) -> Result<()> {
+    if !touched.has_statements() {
+        return Ok(());
+    }
+    let rows = conn
+        .fetch(
+            "SELECT table_name, view_definition FROM information_schema.views WHERE table_schema NOT IN ('mysql', 'sys') \
+            UNION ALL SELECT routine_name, routine_definition FROM information_schema.routines WHERE routine_schema NOT IN ('mysql', 'sys') \
+            UNION ALL SELECT event_object_table, action_statement FROM information_schema.triggers WHERE trigger_schema NOT IN ('mysql', 'sys')",
+        )
+        .map_err(unread)?;
+    let programs = rows.into_iter().filter_map(|mut row| {
+        let text = row.get_mut(1)?.take().filter(|t| !t.is_empty());
+        Some(Program {
+            name: first(row)?,
+            text,
+        })
+    });
+    touched.follow(&programs.collect::<Vec<_>>());
+    Ok(())
+}
+
+fn first(row: Vec<Option<Vec<u8>>>) -> Option<String> {
+    let name = row.into_iter().next()??;
+    Some(String::from_utf8_lossy(&name).into_owned())
+}
+
+fn unread(e: wire::Error) -> base::Error {
+    failure::wire("cannot read the definitions of views and routines", e)
+}
