@@ -1,9 +1,11 @@
 //! `penstock backup --incremental`: rows that did not change are taken over from the last backup, whatever may have changed is read
 //! again, with the reason; each backup is restored to its own moment, also after those were pruned that it took rows from.
 
+use crate::kit::waiting::until;
 use crate::kit::{Done, Pair, Tool, both, each_kind, own_server, thorough};
 use rustix::process::Signal;
 use serde_json::Value;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use testkit::{Kind, Server};
 
@@ -510,6 +512,59 @@ fn a_chain_of_backups(kind: Kind) {
         scene.verb(&["check"]).run().ok();
         let (id, wanted) = &left[(gone * 5) % left.len()];
         restored(id, wanted);
+    }
+}
+
+both!(under_writes);
+fn under_writes(pair: &Pair) {
+    filled(pair.source());
+    let scene = Scene::new(pair.source());
+    scene.incremental(&[]);
+    let stop = AtomicBool::new(false);
+    let (rounds, mut taken) = (if thorough() { 20 } else { 3 }, 0);
+    for round in 0..rounds {
+        let done = AtomicU64::new(0);
+        stop.store(false, Ordering::SeqCst);
+        let summary = std::thread::scope(|scope| {
+            let _ends = Ends(&stop);
+            scope.spawn(|| {
+                let mut conn = pair.source().conn().expect("a session");
+                while !stop.load(Ordering::SeqCst) {
+                    let i = done.fetch_add(1, Ordering::SeqCst);
+                    for sql in [
+                        format!("INSERT INTO shop.a (v) VALUES ('{round} {i}')"),
+                        format!("UPDATE shop.counted SET n = n + 1 WHERE id = {}", i % 2),
+                    ] {
+                        conn.execute(&sql).unwrap_or_else(|e| panic!("{sql}: {e}"));
+                    }
+                }
+            });
+            until("writes", || done.load(Ordering::SeqCst) > 20);
+            let (_, summary) = scene.incremental(&[]);
+            let from = done.load(Ordering::SeqCst);
+            until("writes", || done.load(Ordering::SeqCst) > from + 20);
+            summary
+        });
+        taken += summary["taken_over"]["tables"].as_u64().unwrap_or(0);
+        let id = summary["backup"]["id"].as_str().expect("an id");
+        let _ = pair.target().script(b"DROP DATABASE IF EXISTS shop");
+        let to = pair.target().uri();
+        let restored = scene.verb(&["restore", id, "--into", &to]).run();
+        assert!([0, 3].contains(&restored.code), "{restored:?}");
+        let file = summary["binlog_file"].as_str().expect("a file");
+        let at = summary["binlog_position"].as_u64().expect("a position");
+        pair.apply_log(file, at);
+        pair.same_checksums();
+    }
+    assert!(taken >= 5 * rounds, "{taken}");
+}
+
+/// Ends the writes, also when a test fails.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
     }
 }
 

@@ -24,6 +24,7 @@ mod control;
 mod copy_servers;
 mod damage;
 mod drill;
+mod dump_resumed;
 mod encryption;
 mod existing;
 mod fidelity;

@@ -6,10 +6,8 @@ use super::{bank, transfers};
 use crate::kit::waiting::until;
 use crate::kit::{Pair, both, few};
 use rustix::process::Signal;
-use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
-use testkit::Install;
 
 /// Dumps that are taken in a thorough run, each with another pause between changes of definitions, in milliseconds.
 const PAUSES: [u64; 12] = [10, 20, 30, 50, 70, 90, 120, 150, 200, 250, 300, 400];
@@ -78,7 +76,7 @@ fn a_dump_among_changes_is_of_the_moment_that_it_records(pair: &Pair) {
         pair.load("among", &[]).ok();
         let file = summary["binlog_file"].as_str().expect("a file");
         let at = summary["binlog_position"].as_u64().expect("a position");
-        apply(pair, file, at);
+        pair.apply_log(file, at);
         pair.same_checksums();
         for schema in ["bank", "moves"] {
             pair.same_definitions(schema);
@@ -127,41 +125,6 @@ fn dumped(pair: &Pair, way: &[&str], pause: &AtomicU64) -> serde_json::Value {
         pause.fetch_add(LONGER, Ordering::SeqCst);
     }
     panic!("no dump in {ATTEMPTS} attempts");
-}
-
-/// Applies the source's binary log from this place on to the target, by the servers' own programs.
-fn apply(pair: &Pair, file: &str, at: u64) {
-    let install = Install::find(pair.kind).expect("a server");
-    let mut log = install.command("binlog").expect("a program");
-    log.args([
-        "--no-defaults",
-        "--read-from-remote-server",
-        "--user=root",
-        "--to-last-log",
-    ])
-    .arg(format!("--socket={}", pair.source().socket().display()))
-    .arg(format!("--start-position={at}"));
-    if pair.is_mysql() {
-        // The target has GTIDs of its own.
-        log.arg("--skip-gtids");
-    }
-    let mut log = log
-        .arg(file)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program of the log");
-    let mut client = install.command("client").expect("a client");
-    let client = client
-        .args(["--no-defaults", "--user=root", "--binary-mode"])
-        .arg(format!("--socket={}", pair.target().socket().display()))
-        .stdin(log.stdout.take().expect("a pipe"))
-        .output()
-        .expect("the client");
-    let log = log.wait_with_output().expect("an end");
-    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert!(log.status.success(), "{}", said(&log.stderr));
-    assert!(client.status.success(), "{}", said(&client.stderr));
 }
 
 /// A dump that stops at a step, and goes on when this was done on the source.

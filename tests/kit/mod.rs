@@ -4,6 +4,7 @@
 //! A test has its pair of servers for itself (DDL of one test would meet the locks of another's
 //! dump). It finds both without schemas of users.
 
+mod applied;
 pub mod binary;
 pub mod chromium;
 pub mod fixtures;

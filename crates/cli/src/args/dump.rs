@@ -19,6 +19,7 @@ Examples:
   penstock dump mysql://backup@db.example:3306/ -p --to /backup/shop --schemas shop
   penstock dump -h db -u backup -p --to /backup/part --tables 'shop.order*' --compression none
   penstock dump --socket /run/mysqld/mysqld.sock --user root --to /backup/new --where \"shop.orders=created >= '2026-01-01'\"
+  penstock dump --socket /run/mysqld/mysqld.sock --user root --to /backup/monday --resume
   penstock dump --from-files /srv/mysql-copy --to /backup/shop
 
 Exit codes: 0 dumped, 3 dumped with exceptions; the others are listed by penstock --help"
@@ -36,6 +37,11 @@ pub struct Dump {
     /// lock nothing and write nothing
     #[arg(long, conflicts_with_all = ["from_files", "record"])]
     pub dry_run: bool,
+    /// Continue the dump that another run has left unfinished in --to: what it has read is kept where the server's binary log proves
+    /// that nothing changed it since (needs REPLICATION SLAVE), and the archive is of this run's moment. If there is
+    /// nothing, begin; if this run fails, keep what it has finished
+    #[arg(long, conflicts_with_all = ["from_files", "dry_run", "ddl_only", "encrypt_to", "passphrase_file"])]
+    pub resume: bool,
     /// Dump definitions alone: schemas, tables without rows, and all else. Options about rows are refused
     #[arg(long, visible_alias = "no-data", conflicts_with_all = [
         "chunk_size", "compression", "max_rate", "max_impact", "min_rate", "max_lag", "replica", "max_threads_running",

@@ -110,6 +110,9 @@ impl<'r> Forecasts<'r> {
         let unusual = match (&done.impact, waited) {
             (Some(_), _) => Some("a limit on its impact held it back"),
             (None, true) => Some("it waited for the read lock"),
+            (None, false) if done.taken_over.is_some() => {
+                Some("rows of an earlier dump were taken over")
+            }
             (None, false) if !done.not_chosen.is_empty() => {
                 Some("how many rows match --where is not known before")
             }

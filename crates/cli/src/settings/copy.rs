@@ -135,6 +135,7 @@ pub fn servers_options(a: &Between<'_>) -> Result<servers::Options> {
         to: nowhere.clone().into(),
         source: a.connection.one_of_several(&a.from)?,
         files: None,
+        resume: false,
         base: None,
         feed: None,
         threads: match a.consistency {

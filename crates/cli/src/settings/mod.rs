@@ -62,8 +62,10 @@ pub fn dump(a: &Dump) -> Result<dump::Options> {
     rules::record_outside(a)?;
     rules::from_files(a)?;
     let to = place::location_or_stream("--to", &a.to)?;
+    rules::resumed(a, &to)?;
     let options = dump_to(to, a.source.as_deref(), &a.how)?;
     Ok(dump::Options {
+        resume: a.resume,
         rows: !a.ddl_only,
         conditions: dump::Conditions::new(&a.conditions)?,
         ..options
@@ -91,6 +93,7 @@ fn dump_to(to: Location, source: Option<&str>, a: &Dumping) -> Result<dump::Opti
         to: Place::new(to, keys::encrypting(&a.encryption)?),
         source: a.connection.resolve(source)?,
         files: None,
+        resume: false,
         base: None,
         feed: None,
         threads: match a.consistency {

@@ -20,7 +20,7 @@ mod warm;
 
 pub use self::bench::{disk, impact, measured};
 pub use copy::{copy, server, two_places};
-pub use dump::{dump, record_outside};
+pub use dump::{dump, record_outside, resumed};
 pub use files::{backup, from_files, restored_archive, restored_snapshot, snapshot};
 pub use load::{load, load_of, loaded};
 pub use point_in_time::point_in_time;

@@ -290,12 +290,8 @@ impl Touched {
                 }
             }
             kind::FORMAT_DESCRIPTION => {
-                if Description::parse(event.bytes())?.created != 0 {
-                    self.give_up(printable(&format!(
-                        "the server was started again ({}): what it did meanwhile without a log is not known",
-                        at.file
-                    )));
-                }
+                let created = Description::parse(event.bytes())?.created;
+                self.described(created, at);
             }
             kind::XA_PREPARE => self.prepared.extend(prepared_xid(event.body())),
             kind::INCIDENT => self.give_up(format!("the server lost a part of its log at {at}")),
@@ -306,6 +302,16 @@ impl Touched {
             _ => {}
         }
         Ok(())
+    }
+
+    /// A file begins.
+    fn described(&mut self, created: u32, at: &Place) {
+        if created != 0 {
+            self.give_up(printable(&format!(
+                "the server was started again ({}): what it did meanwhile without a log is not known",
+                at.file
+            )));
+        }
     }
 
     fn query(&mut self, query: &Query<'_>, at: &Place) {

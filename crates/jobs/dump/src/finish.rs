@@ -2,12 +2,13 @@
 //! which makes the archive complete.
 
 use super::accounts::Dumped;
+use super::progress;
 use super::tables::TableState;
 use super::{Accounts, Consistency, Options, snapshot::Achieved};
 use archive::manifest::{self, ChunkEntry, GeneratedRecord, TableRecord};
 use archive::meta::{self, Capability, Done, Root};
 use archive::{FileRecord, Manifest, RowDigest, WriteOptions};
-use base::Result;
+use base::{Result, failpoint};
 use rows::generated::Kept;
 use run::Run;
 use run::failure;
@@ -47,6 +48,7 @@ pub fn finish(
     store: &dyn Store,
     options: &Options,
     facts: &Facts<'_>,
+    has_progress: bool,
 ) -> Result<Finished> {
     // Without files of rows there is nothing to close.
     if options.feed.is_none() {
@@ -67,6 +69,10 @@ pub fn finish(
     // Everything the manifest speaks of is on stable storage before it speaks.
     store.sync().map_err(|e| wrong(&e.into()))?;
     manifest.write(store).map_err(|e| wrong(&e))?;
+    failpoint::reached("the manifest is written");
+    if has_progress {
+        progress::remove(store).map_err(|e| wrong(&e.into()))?;
+    }
     archive::marker::clear(store).map_err(|e| wrong(&e))?;
     Ok(Finished {
         rows: totals.rows,
@@ -99,26 +105,12 @@ fn metadata(store: &dyn Store, options: &Options, facts: &Facts<'_>) -> Result<M
     for state in facts.tables {
         let (schema, table) = (&state.table.schema, &state.table.name);
         let mut record = TableRecord {
-            schema: schema.clone(),
-            table: table.clone(),
-            columns: state.plan.columns.clone(),
-            row_expressions: None,
-            key: state
-                .plan
-                .key
-                .as_ref()
-                .map(|k| k.names())
-                .unwrap_or_default(),
-            condition: state.plan.condition.clone(),
-            rows: 0,
-            row_digest: String::new(),
-            chunks: Vec::new(),
             generated: state
                 .kept()
                 .iter()
                 .map(|kept| generated(state, kept))
                 .collect(),
-            indexes_without_digest: rows::generated::unread_indexes(&state.table),
+            ..record(state)
         };
         for chunk in state.chunks() {
             let mut entry = ChunkEntry::of(&chunk.record);
@@ -187,6 +179,33 @@ fn metadata(store: &dyn Store, options: &Options, facts: &Facts<'_>) -> Result<M
     // What was written is recorded, not what could be read back: a damaged file must not get a fitting digest.
     manifest.files.extend(facts.files.clone());
     manifest.files.extend(files);
+    about(&mut manifest, options, facts);
+    manifest.source.settings = settings(facts);
+    manifest.tablespaces = facts.tablespaces.iter().map(tablespace).collect();
+    manifest.sum_up();
+    Ok(manifest)
+}
+
+/// What an unfinished dump is of: everything that is known when its definitions are written.
+pub fn head(options: &Options, facts: &Facts<'_>) -> Manifest {
+    let mut manifest = Manifest::new("penstock", env!("CARGO_PKG_VERSION"));
+    about(&mut manifest, options, facts);
+    manifest.source.settings = settings_of(facts.id);
+    for state in facts.tables {
+        let mut record = record(state);
+        record.sum_up();
+        manifest.tables.push(record);
+        let described = state.described.as_ref().map(|(file, _)| file);
+        if let Some((file, of)) = described.and_then(|f| facts.files.get_key_value(f)) {
+            manifest.files.insert(file.clone(), of.clone());
+        }
+    }
+    manifest.sum_up();
+    manifest
+}
+
+/// The server, the moment, and how it was had.
+fn about(manifest: &mut Manifest, options: &Options, facts: &Facts<'_>) {
     let p = &facts.achieved.position;
     manifest.created = manifest::Created {
         begin: facts.begin.to_string(),
@@ -200,7 +219,7 @@ fn metadata(store: &dyn Store, options: &Options, facts: &Facts<'_>) -> Result<M
         port: facts.id.port,
         socket: facts.id.socket.clone(),
         datadir: facts.id.datadir.clone(),
-        settings: settings(facts),
+        settings: BTreeMap::new(),
     };
     manifest.consistency = manifest::Consistency {
         mode: facts.achieved.mode.clone(),
@@ -216,10 +235,25 @@ fn metadata(store: &dyn Store, options: &Options, facts: &Facts<'_>) -> Result<M
         gtid_slave_pos: p.gtid_slave_pos.clone(),
         sources: p.sources.iter().map(source_position).collect(),
     };
-    manifest.tablespaces = facts.tablespaces.iter().map(tablespace).collect();
     manifest.options = option_map(options);
-    manifest.sum_up();
-    Ok(manifest)
+}
+
+/// What the manifest says of a table whose rows are not counted yet.
+fn record(state: &TableState) -> TableRecord {
+    let key = state.plan.key.as_ref();
+    TableRecord {
+        schema: state.table.schema.clone(),
+        table: state.table.name.clone(),
+        columns: state.plan.columns.clone(),
+        row_expressions: None,
+        key: key.map(|k| k.names()).unwrap_or_default(),
+        condition: state.plan.condition.clone(),
+        rows: 0,
+        row_digest: String::new(),
+        chunks: Vec::new(),
+        generated: Vec::new(),
+        indexes_without_digest: rows::generated::unread_indexes(&state.table),
+    }
 }
 
 /// A series of chunks ends with one that carries `@@`; where nobody could know
@@ -228,28 +262,29 @@ fn close_series(store: &dyn Store, options: &Options, facts: &Facts<'_>) -> arch
     let mut scratch = archive::Scratch::new();
     for state in facts.tables.iter().filter(|t| t.taken().is_none()) {
         let chunks = state.chunks();
+        let mut empty = |n: usize, number: u64, last: bool| -> archive::Result<()> {
+            let (way, settings) = (options.compression, WriteOptions::default());
+            let file = state.series[n].file(number, last, way.extension());
+            let chunk = archive::ChunkWriter::create(store, &file, way, settings, &mut scratch)?;
+            // It holds no range of its own: the rows are all in the others.
+            state.add_chunk(super::tables::DoneChunk {
+                record: chunk.finish()?,
+                range: rows::key_ranges::KeyRange::whole(),
+                series: n,
+                number,
+            });
+            Ok(())
+        };
         for (n, series) in state.series.iter().enumerate() {
             let mut own = chunks.iter().filter(|c| c.series == n);
             if own.any(|c| c.record.file.contains("@@")) {
                 continue;
             }
-            let number = series.next_number();
-            let file = series.file(number, true, options.compression.extension());
-            let chunk = archive::ChunkWriter::create(
-                store,
-                &file,
-                options.compression,
-                WriteOptions::default(),
-                &mut scratch,
-            )?;
-            let record = chunk.finish()?;
-            // It holds no range of its own: the rows are all in the others.
-            state.add_chunk(super::tables::DoneChunk {
-                record,
-                range: rows::key_ranges::KeyRange::whole(),
-                series: n,
-                number,
-            });
+            // What a dump that was killed had begun may be in fewer files now.
+            while let Some(number) = series.free_number() {
+                empty(n, number, false)?;
+            }
+            empty(n, series.next_number(), true)?;
         }
     }
     Ok(())
@@ -314,9 +349,13 @@ fn settings(facts: &Facts<'_>) -> BTreeMap<String, String> {
     if !facts.tables.iter().any(has_kept) {
         return BTreeMap::new();
     }
+    settings_of(facts.id)
+}
+
+fn settings_of(id: &Identity) -> BTreeMap<String, String> {
     let names = rows::generated::SETTINGS.into_iter();
     let names = names.chain([rows::generated::SYSTEM_TIME_ZONE]);
-    let set = names.filter_map(|n| Some((n.to_owned(), facts.id.variable(n)?.to_owned())));
+    let set = names.filter_map(|n| Some((n.to_owned(), id.variable(n)?.to_owned())));
     set.collect()
 }
 
@@ -330,7 +369,8 @@ fn tablespace(t: &Tablespace) -> manifest::Tablespace {
     }
 }
 
-fn generated(state: &TableState, (kept, digest): &(Kept, RowDigest)) -> GeneratedRecord {
+/// What the manifest says of values of a generated column.
+pub fn generated(state: &TableState, (kept, digest): &(Kept, RowDigest)) -> GeneratedRecord {
     GeneratedRecord {
         column: kept.column.clone(),
         index: kept.index.clone(),

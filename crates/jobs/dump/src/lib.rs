@@ -2,7 +2,8 @@
 //!
 //! Steps, each a file: `snapshot` (one consistent snapshot for all workers), `definitions` (DDL and metadata),
 //! `rows_phase` with `plan` (tasks) and `read` (rows into chunks), `table_versions` (tables did not change),
-//! `finish` (the manifest, last). `unchanged` says what of an earlier dump is still so, and need not be read. `from_files` has them done on a data directory that no server uses.
+//! `finish` (the manifest, last). `unchanged` says what of an earlier dump is still so, and need not be
+//! read; `progress` is what an unfinished dump leaves for the next run. `from_files` has them done on a data directory that no server uses.
 //!
 //! Invariant: an archive without its manifest, or with the marker of a running dump, is never taken for complete.
 
@@ -15,6 +16,7 @@ pub mod from_files;
 mod options;
 mod plan;
 mod preview;
+mod progress;
 mod read;
 mod rows_phase;
 pub mod snapshot;
@@ -34,6 +36,7 @@ pub use unchanged::{Base, Held, TakenOver};
 
 use base::units::printable;
 use base::{Error, Kind, Result, failpoint};
+use progress::{Progress, left};
 use rows::accounts::Choice;
 use rows::new_archive;
 use rows_phase::RowsPhase;
@@ -44,10 +47,11 @@ use run::throttle::Throttle;
 use server::session;
 use server::{Catalog, Identity, Privileges};
 use snapshot::Way;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 use store::{Location, Store};
-use unchanged::Unchanged;
+use unchanged::{Now, Unchanged};
 use wire::Conn;
 
 /// The exception of a dump without a snapshot.
@@ -75,13 +79,20 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let start = Instant::now();
     let begin = jiff::Timestamp::now();
     // Before the server is contacted.
-    new_archive::check(&options.to)?;
+    let left = match options.resume {
+        true => left::find(run, &options.to)?,
+        false => None,
+    };
+    if left.is_none() {
+        new_archive::check(&options.to)?;
+    }
     // A place of another host is reached before the source is disturbed; a directory is made when it is needed.
     let create = || {
         let created = options.to.create(Some(&run.disk_limiter));
         created.map_err(|e| new_archive::create_error(&options.to, &e))
     };
     let reached = match *options.to {
+        _ if left.is_some() => None,
         Location::Stream | Location::Directory(_) | Location::Memory(_) => None,
         Location::Ssh(_) | Location::Object(_) => Some(create()?),
     };
@@ -108,15 +119,24 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         &source.id,
         options.threads,
     )?;
-    let unchanged = match &options.base {
+    let unfinished = left.as_ref().and_then(|left| left.base.as_ref());
+    let unchanged = match unfinished.or(options.base.as_ref()) {
         None => None,
         Some(base) => {
             let (conn, id) = (&mut source.control, &source.id);
             Some(Unchanged::begin(run, &options.source, conn, id, base)?)
         }
     };
-    let store = reached.map_or_else(create, Ok)?;
-    let outcome = match archive::marker::set(&*store, env!("CARGO_PKG_VERSION")) {
+    let store = match &left {
+        Some(left) => Arc::clone(&left.store),
+        None => reached.map_or_else(create, Ok)?,
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    let marked = match &left {
+        Some(_) => archive::marker::take_over(&*store, version),
+        None => archive::marker::set(&*store, version),
+    };
+    let outcome = match marked {
         // Another dump owns the directory, so nothing in it may be removed.
         Err(archive::ArchiveError::Store(e)) if e.busy() => {
             return Err(new_archive::busy(&options.to));
@@ -130,6 +150,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
             accounts: with_accounts,
             before: None,
             unchanged,
+            left: left.as_ref().map(|left| left.generation),
             store: &*store,
             throttle: throttle.as_ref(),
             begin,
@@ -144,7 +165,13 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
             Ok(summary)
         }
         Err(e) => {
-            new_archive::clear(&*store);
+            match options.resume {
+                true => run.observer.warn(format!(
+                    "what is finished is kept in {}: the same command continues it",
+                    options.to
+                )),
+                false => new_archive::clear(&*store),
+            }
             if run.cancel.is_raised() {
                 return Err(run.interrupted());
             }
@@ -276,6 +303,8 @@ struct Dump<'a> {
     before: Option<table_versions::Before>,
     /// What the binary log says of the time since an earlier dump.
     unchanged: Option<Unchanged<'a>>,
+    /// How many runs have written what there is, if it goes on with that.
+    left: Option<u32>,
     store: &'a dyn Store,
     throttle: Option<&'a Throttle>,
     begin: jiff::Timestamp,
@@ -364,13 +393,33 @@ impl Dump<'_> {
                 let Some(reader) = readers.first_mut() else {
                     return Err(Error::new(Kind::Internal, "a dump without readers"));
                 };
-                let (position, tables) = (&achieved.position, &written.tables);
-                let conns = (&mut *control, reader);
-                let (source, files) = (&options.source, &written.files);
-                Some(unchanged.take_over(run, source, conns, id, position, tables, files)?)
+                let mut now = Now {
+                    control: &mut *control,
+                    reader,
+                    id,
+                    position: &achieved.position,
+                    tables: &written.tables,
+                    files: &written.files,
+                };
+                Some(unchanged.take_over(run, &options.source, &mut now)?)
             }
         };
         failpoint::reached("rows are taken over");
+        let facts = finish::Facts {
+            id,
+            catalog,
+            tables: &written.tables,
+            accounts: None,
+            achieved: &achieved,
+            exceptions: &exceptions,
+            tablespaces: &written.tablespaces,
+            files: written.files.clone(),
+            begin: self.begin,
+        };
+        let progress = self.progress(&facts)?;
+        if self.left.is_some() {
+            self.remove_others(&facts, progress.as_ref())?;
+        }
         let work = amounts::work(options, id, catalog, &written.tables, threads);
         let moved = RowsPhase {
             run,
@@ -378,8 +427,13 @@ impl Dump<'_> {
             id,
             store,
             throttle: self.throttle,
+            progress: progress.as_ref(),
         }
-        .run(planner, &mut readers, &written.tables)?;
+        .run(planner, &mut readers, &written.tables);
+        if let (Err(_), true, Some(progress)) = (&moved, options.resume, &progress) {
+            progress.keep();
+        }
+        let moved = moved?;
         let mut files = written.files;
         let tables = unreadable::left_out(store, &moved.tables, &mut files, &mut exceptions)?;
         if let Some(before) = &self.before {
@@ -409,7 +463,7 @@ impl Dump<'_> {
             files,
             begin: self.begin,
         };
-        let finished = finish::finish(run, store, options, &facts)?;
+        let finished = finish::finish(run, store, options, &facts, progress.is_some())?;
         drop(phase);
         Ok(Summary {
             path: options.to.absolute(),
@@ -440,6 +494,56 @@ impl Dump<'_> {
             compression: options.compression,
             work,
         })
+    }
+}
+
+impl<'a> Dump<'a> {
+    /// Begins to note what is finished, where another run could go on from there.
+    fn progress(&self, facts: &finish::Facts<'_>) -> Result<Option<Progress<'a>>> {
+        let (to, has_place) = (
+            &self.options.to,
+            facts.achieved.position.binlog_file.is_some(),
+        );
+        let is_kept = match **to {
+            Location::Stream | Location::Memory(_) => false,
+            Location::Directory(_) | Location::Ssh(_) | Location::Object(_) => true,
+        };
+        // The key of an encrypted archive is written last.
+        let can = is_kept && has_place && !to.keys().can_encrypt();
+        if !can || self.options.files.is_some() || !self.options.rows {
+            return Ok(None);
+        }
+        let tables = facts.tables.iter();
+        let kept = tables.flat_map(|t| t.ended().iter().cloned()).collect();
+        let head = finish::head(self.options, facts);
+        let generation = self.left.unwrap_or(0) + 1;
+        Progress::begin(self.store, generation, &head, kept).map(Some)
+    }
+
+    /// Removes what an earlier run has left, but for what is kept of it.
+    fn remove_others(
+        &self,
+        facts: &finish::Facts<'_>,
+        progress: Option<&Progress<'_>>,
+    ) -> Result<()> {
+        let wrong = |e: store::Error| failure::store("cannot remove what is not kept", &e);
+        let kept: HashSet<String> = facts
+            .tables
+            .iter()
+            .flat_map(|t| t.ended())
+            .flat_map(|task| task.files.keys().cloned())
+            .collect();
+        for entry in self.store.list().map_err(wrong)? {
+            let stays = entry.name == archive::marker::INCOMPLETE
+                || facts.files.contains_key(&entry.name)
+                || kept.contains(&entry.name)
+                || progress.is_some_and(|p| p.is_own(&entry.name));
+            if !stays {
+                self.store.remove(&entry.name).map_err(wrong)?;
+            }
+        }
+        failpoint::reached("what is not kept is removed");
+        Ok(())
     }
 }
 

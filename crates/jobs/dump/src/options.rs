@@ -60,6 +60,8 @@ pub struct Options {
     pub source: wire::Options,
     /// The files that rows are read from where that is possible.
     pub files: Option<SourceFiles>,
+    /// Whether it goes on with a dump that was left unfinished in the place, if there is one, and leaves what it has finished if it fails.
+    pub resume: bool,
     /// An earlier dump, whose rows are taken over where they did not change.
     pub base: Option<Base>,
     /// Loads that take the rows while they are read; `to` is then memory.

@@ -5,12 +5,14 @@ use super::unreadable;
 use crate::SourceFiles;
 use crate::from_files::sample;
 use crate::from_files::table_files::{self, Piece, Unread};
+use crate::progress::Order;
 use base::{Counters, Result};
 use crossbeam_channel::Sender;
-use rows::key_ranges::{KeyRange, Splitter, split};
+use rows::key_ranges::{KeyRange, Nulls, Splitter, split};
 use run::Run;
 use run::Stop;
 use server::Identity;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use wire::Conn;
 
@@ -21,6 +23,8 @@ pub struct Task {
     pub table: Arc<TableState>,
     /// Which of its series.
     pub series: usize,
+    /// Where it stands among those of its series.
+    pub order: Order,
     /// Which rows.
     pub range: KeyRange,
     /// Where they are in files, if they are not read by SQL.
@@ -69,12 +73,13 @@ pub fn plan(
     for table in tables {
         let outcome = divide(conn, id, table, files, chunk_bytes, tasks, run, stop);
         unreadable::given_up(table, outcome, &*run.observer)?;
-        if !table.generated.is_empty() {
+        if !table.generated.is_empty() && table.ended().iter().all(|t| t.generated.is_empty()) {
             stop.check()?;
             table.begin_task();
             let task = Task {
                 table: table.clone(),
                 series: 0,
+                order: Order::new(),
                 range: KeyRange::whole(),
                 piece: None,
                 single: true,
@@ -101,10 +106,14 @@ fn divide(
 ) -> Result<()> {
     for (n, series) in table.series.iter().enumerate() {
         stop.check()?;
+        // Where the next task stands: behind this one.
+        let (before, number) = (RefCell::new(Order::new()), Cell::new(0));
         let send_task = |range: KeyRange, piece: Option<Piece>, single: bool| -> Result<()> {
+            number.set(number.get() + 1);
             let task = Task {
                 table: table.clone(),
                 series: n,
+                order: [&before.borrow()[..], &[number.get()]].concat(),
                 range,
                 piece,
                 single,
@@ -121,6 +130,10 @@ fn divide(
             continue;
         }
         let send = |range, single| send_task(range, None, single);
+        let ended = table.ended_ranges(n);
+        if ended.iter().any(|(_, range)| range.is_whole()) {
+            continue;
+        }
         let small = series.data_bytes < chunk_bytes + chunk_bytes / 4;
         let Some(key) = &series.plan.key else {
             send(KeyRange::whole(), small)?;
@@ -135,7 +148,13 @@ fn divide(
             target: (chunk_bytes / row).max(1),
             explain: split::explain(id),
         };
-        if !small {
+        if !ended.is_empty() {
+            for (behind, gap) in gaps(&ended, key.nullable()) {
+                before.replace(behind);
+                number.set(0);
+                splitter.split(&gap, &mut |range, _| send(range, false))?;
+            }
+        } else if !small {
             splitter.split(&KeyRange::whole(), &mut |range, _| send(range, false))?;
         } else if splitter.has_more_than(STALE * series.rows_estimate + STALE_ROWS)? {
             // Just loaded, or never analysed: its statistics are useless.
@@ -146,6 +165,47 @@ fn divide(
         }
     }
     Ok(())
+}
+
+/// What is left to be read between ranges that were read: each gap with the place of what is in front of it. Ranges are planned in
+/// the order of the key, and are contiguous: where one does not begin where the one before it ends, something is missing.
+fn gaps(ended: &[(Order, KeyRange)], nullable: bool) -> Vec<(Order, KeyRange)> {
+    let nulls = match nullable {
+        true => Nulls::Excluded,
+        false => Nulls::Included,
+    };
+    let mut gaps = Vec::new();
+    let (of_nulls, ranges): (Vec<_>, Vec<_>) = ended
+        .iter()
+        .partition(|(_, range)| range.nulls == Nulls::Only);
+    if nullable && of_nulls.is_empty() {
+        let range = KeyRange {
+            nulls: Nulls::Only,
+            ..KeyRange::default()
+        };
+        gaps.push((vec![0, 0], range));
+    }
+    let (mut at, mut behind) = (None, vec![0]);
+    for (order, range) in &ranges {
+        if range.from != at {
+            let gap = KeyRange {
+                from: at,
+                to: range.from.clone(),
+                nulls,
+            };
+            gaps.push((behind, gap));
+        }
+        (at, behind) = (range.to.clone(), order.clone());
+    }
+    if ranges.is_empty() || at.is_some() {
+        let gap = KeyRange {
+            from: at,
+            to: None,
+            nulls,
+        };
+        gaps.push((behind, gap));
+    }
+    gaps
 }
 
 /// The pieces of a series in its files; `None`: its rows are read by SQL.
@@ -205,4 +265,64 @@ fn from_files(
 /// Readers that failed have closed the channel; theirs is the error to show.
 fn readers_stopped() -> base::Error {
     base::Error::new(base::Kind::Interrupted, "the readers have stopped")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(from: Option<&str>, to: Option<&str>, nulls: Nulls) -> KeyRange {
+        let bound = |text: &str| vec![text.as_bytes().to_vec()];
+        KeyRange {
+            from: from.map(bound),
+            to: to.map(bound),
+            nulls,
+        }
+    }
+
+    fn ended(
+        list: &[(&[u32], Option<&str>, Option<&str>)],
+        nulls: Nulls,
+    ) -> Vec<(Order, KeyRange)> {
+        let one = |(order, from, to): &(&[u32], Option<&str>, Option<&str>)| {
+            (order.to_vec(), range(*from, *to, nulls))
+        };
+        list.iter().map(one).collect()
+    }
+
+    #[test]
+    fn what_was_not_read_is_planned() {
+        let plain = Nulls::Included;
+        // All of it, in three ranges.
+        let all = [
+            (&[1][..], None, Some("5")),
+            (&[2], Some("5"), Some("9")),
+            (&[3], Some("9"), None),
+        ];
+        assert_eq!(gaps(&ended(&all, plain), false), []);
+        // The planner was behind the second one.
+        let found = gaps(&ended(&all[..2], plain), false);
+        assert_eq!(found, ended(&[(&[2], Some("9"), None)], plain));
+        // The first and one in the middle are missing.
+        let some = [
+            (&[2][..], Some("5"), Some("6")),
+            (&[4], Some("8"), Some("9")),
+            (&[4, 1], Some("9"), None),
+        ];
+        let found = gaps(&ended(&some, plain), false);
+        let wanted = [(&[0][..], None, Some("5")), (&[2], Some("6"), Some("8"))];
+        assert_eq!(found, ended(&wanted, plain));
+        assert_eq!(gaps(&[], false), ended(&[(&[0], None, None)], plain));
+    }
+
+    #[test]
+    fn rows_with_nulls_are_a_range_of_their_own() {
+        let without = Nulls::Excluded;
+        let nulls = (vec![0, 0], range(None, None, Nulls::Only));
+        let tail = ended(&[(&[2], Some("5"), None)], without);
+        let found = gaps(&ended(&[(&[2], None, Some("5"))], without), true);
+        assert_eq!(found, [vec![nulls.clone()], tail].concat());
+        let only = vec![(vec![1], range(None, None, Nulls::Only))];
+        assert_eq!(gaps(&only, true), ended(&[(&[0], None, None)], without));
+    }
 }

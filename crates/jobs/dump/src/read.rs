@@ -1,7 +1,9 @@
 //! A reader: one connection inside the snapshot, one task after another, rows straight from the read
 //! buffer into a chunk.
 
+use super::finish::generated;
 use super::plan::Task;
+use super::progress::{Ended, Progress};
 use super::tables::DoneChunk;
 use super::unreadable;
 use archive::ArchiveError;
@@ -35,6 +37,8 @@ pub struct Readers<'a> {
     pub observer: &'a dyn Observer,
     /// Receives the times of tasks.
     pub profiler: &'a Profiler,
+    /// Receives the tasks that have ended.
+    pub progress: Option<&'a Progress<'a>>,
 }
 
 impl Readers<'_> {
@@ -52,7 +56,9 @@ impl Readers<'_> {
             let span = self.profiler.begin(conn);
             let outcome = match task.table.unreadable() {
                 Some(_) => Ok(()),
-                None => self.task(conn, &task, &mut scratch, stop),
+                None => self
+                    .task(conn, &task, &mut scratch, stop)
+                    .and_then(|ended| self.ended(ended)),
             };
             self.profiler.end(&span, conn, &task.series().plan.name);
             self.counters.busy.sub(1);
@@ -62,19 +68,28 @@ impl Readers<'_> {
         }
     }
 
+    /// Notes that a task has ended, if another run could go on from there.
+    fn ended(&self, ended: Option<Ended>) -> Result<()> {
+        match (self.progress, ended) {
+            (Some(progress), Some(ended)) => progress.ended(ended),
+            _ => Ok(()),
+        }
+    }
+
     fn task(
         &self,
         conn: &mut Conn,
         task: &Task,
         scratch: &mut Scratch,
         stop: &Stop<'_>,
-    ) -> Result<()> {
+    ) -> Result<Option<Ended>> {
         if task.generated {
-            return self.generated(conn, task, stop);
+            return self.generated(conn, task, stop).map(Some);
         }
         if let Some(piece) = &task.piece {
-            return self.read_piece(task, piece, scratch, stop);
+            return self.read_piece(task, piece, scratch, stop).map(|()| None);
         }
+        let mut chunks = Vec::new();
         let table = task.series();
         let name = &match &table.plan.condition {
             Some(condition) => format!("{} (--where {condition})", table.plan.name),
@@ -128,7 +143,7 @@ impl Readers<'_> {
                 self.counters.bytes.add(raw - shown);
                 shown = raw;
                 if raw >= self.max_chunk_bytes && !task.single {
-                    self.finish(task, chunk, number)?;
+                    chunks.push(self.finish(task, chunk, number)?);
                     task.table.wait_for_room(stop)?;
                     number = table.next_number();
                     chunk = self.create(task, number, scratch)?;
@@ -138,16 +153,19 @@ impl Readers<'_> {
         }
         self.counters.rows.add(seen % CHECK_EVERY);
         self.counters.bytes.add(chunk.raw_bytes() - shown);
-        self.finish(task, chunk, number)
+        chunks.push(self.finish(task, chunk, number)?);
+        Ok(Some(Ended::rows(&task.table, &task.order, &chunks)))
     }
 
     /// Digests what the server keeps of generated columns.
-    fn generated(&self, conn: &mut Conn, task: &Task, stop: &Stop<'_>) -> Result<()> {
+    fn generated(&self, conn: &mut Conn, task: &Task, stop: &Stop<'_>) -> Result<Ended> {
+        let mut all = Vec::new();
         for reading in &task.table.generated {
             let digests = reading.digests(conn, || stop.check())?;
+            all.extend(digests.iter().map(|kept| generated(&task.table, kept)));
             task.table.add_kept(digests);
         }
-        Ok(())
+        Ok(Ended::generated(&task.table, all))
     }
 
     /// Begins a chunk.
@@ -171,18 +189,24 @@ impl Readers<'_> {
     }
 
     /// Ends a chunk.
-    pub(crate) fn finish(&self, task: &Task, chunk: ChunkWriter<'_>, number: u64) -> Result<()> {
+    pub(crate) fn finish(
+        &self,
+        task: &Task,
+        chunk: ChunkWriter<'_>,
+        number: u64,
+    ) -> Result<DoneChunk> {
         let record = chunk
             .finish()
             .map_err(|e| write_error(&task.series().plan.name, &e))?;
         self.counters.stored.add(record.stored.bytes);
-        task.table.add_chunk(DoneChunk {
+        let done = DoneChunk {
             record,
             range: task.range.clone(),
             series: task.series,
             number,
-        });
-        Ok(())
+        };
+        task.table.add_chunk(done.clone());
+        Ok(done)
     }
 
     fn describe_range(&self, task: &Task) -> String {

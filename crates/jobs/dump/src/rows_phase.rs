@@ -1,5 +1,6 @@
 //! The phase that moves the rows: one planner divides the tables into tasks, the readers write chunks.
 
+use crate::progress::Progress;
 use crate::tables::TableState;
 use crate::{Compression, Options, plan, read};
 use base::Result;
@@ -20,6 +21,8 @@ pub struct RowsPhase<'a> {
     pub id: &'a Identity,
     pub store: &'a dyn Store,
     pub throttle: Option<&'a Throttle>,
+    /// Receives the tasks that have ended.
+    pub progress: Option<&'a Progress<'a>>,
 }
 
 /// The result of the phase.
@@ -79,6 +82,7 @@ impl RowsPhase<'_> {
         }
         let shared = read::Readers {
             profiler: &profiler,
+            progress: self.progress,
             store: self.store,
             compression: self.options.compression,
             max_chunk_bytes: self.options.chunk_bytes.saturating_mul(2),

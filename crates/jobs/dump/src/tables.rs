@@ -1,6 +1,7 @@
 //! The state of each table while several readers write its chunks: chunk numbers, finished chunks, and
 //! when the last one is done.
 
+use crate::progress::{Ended, Order};
 use crate::unchanged::Taken;
 use archive::RowDigest;
 use archive::chunk::ChunkRecord;
@@ -13,6 +14,7 @@ use rows::table_plan::TablePlan;
 use run::Stop;
 use server::Identity;
 use server::catalog::{Table, TableKind};
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -43,12 +45,28 @@ pub struct Series {
     /// Bytes of them.
     pub data_bytes: u64,
     next: AtomicU64,
+    /// Numbers below `next` that no chunk has: of tasks that an unfinished dump had begun.
+    free: Mutex<Vec<u64>>,
 }
 
 impl Series {
     /// The number of the next chunk.
     pub fn next_number(&self) -> u64 {
-        self.next.fetch_add(1, Ordering::SeqCst)
+        let free = lock(&self.free).pop();
+        free.unwrap_or_else(|| self.next.fetch_add(1, Ordering::SeqCst))
+    }
+
+    /// A number that no chunk has, below those of others: readers look for all of them.
+    pub fn free_number(&self) -> Option<u64> {
+        lock(&self.free).pop()
+    }
+
+    /// Keeps these numbers for chunks that are there.
+    fn keep_numbers(&self, used: &HashSet<u64>) {
+        let next = used.iter().max().map_or(0, |most| most + 1);
+        self.next.store(next, Ordering::SeqCst);
+        // The lowest first.
+        *lock(&self.free) = (0..next).rev().filter(|n| !used.contains(n)).collect();
     }
 
     /// Name of data file `number`; `last` carries the mark that ends the series.
@@ -100,6 +118,8 @@ pub struct TableState {
     kept: Mutex<Vec<(Kept, RowDigest)>>,
     /// Its rows as an earlier dump has them; then none are read.
     taken: OnceLock<Taken>,
+    /// The tasks that an unfinished dump has ended.
+    ended: OnceLock<Vec<Ended>>,
 }
 
 impl TableState {
@@ -114,6 +134,7 @@ impl TableState {
                 rows_estimate: table.rows_estimate,
                 data_bytes: table.data_bytes,
                 next: AtomicU64::new(0),
+                free: Mutex::default(),
             }]
         } else {
             let named = table.partitions.iter().zip(partitions);
@@ -124,6 +145,7 @@ impl TableState {
                 rows_estimate: p.rows_estimate,
                 data_bytes: p.data_bytes,
                 next: AtomicU64::new(0),
+                free: Mutex::default(),
             });
             series.collect()
         };
@@ -140,7 +162,47 @@ impl TableState {
             feed: None,
             kept: Mutex::default(),
             taken: OnceLock::new(),
+            ended: OnceLock::new(),
         }
+    }
+
+    /// Keeps what an unfinished dump has finished of it.
+    pub fn keep(&self, ended: &[Ended]) {
+        for task in ended {
+            let chunks = task.chunks_of(self).into_iter().flatten();
+            lock(&self.chunks).extend(chunks);
+            let kept = task.generated.iter().filter_map(|g| {
+                let kept = Kept {
+                    column: g.column.clone(),
+                    index: g.index.clone(),
+                };
+                Some((kept, g.digest()?))
+            });
+            lock(&self.kept).extend(kept);
+        }
+        for (n, series) in self.series.iter().enumerate() {
+            let chunks = lock(&self.chunks);
+            let used = chunks.iter().filter(|c| c.series == n).map(|c| c.number);
+            series.keep_numbers(&used.collect());
+        }
+        // Once, before any row is read.
+        let _ = self.ended.set(ended.to_vec());
+    }
+
+    /// What an unfinished dump has finished of it.
+    pub fn ended(&self) -> &[Ended] {
+        self.ended.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// The ranges of a series that an unfinished dump has read, in the order of the key.
+    pub fn ended_ranges(&self, series: usize) -> Vec<(Order, KeyRange)> {
+        let of_series = |task: &Ended| {
+            let chunk = task.chunks_of(self)?.into_iter().next()?;
+            (chunk.series == series).then(|| (task.order.clone(), chunk.range))
+        };
+        let mut all: Vec<_> = self.ended().iter().filter_map(of_series).collect();
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        all
     }
 
     /// Takes its rows over from an earlier dump.

@@ -150,6 +150,7 @@ fn dump_options(options: &Options) -> dump::Options {
     dump::Options {
         source: options.server.clone(),
         files: None,
+        resume: false,
         base: None,
         feed: None,
         to: options.to.clone().unwrap_or_else(nowhere),

@@ -141,6 +141,7 @@ impl Repository {
             name: name.to_owned(),
             manifest: Arc::new(manifest),
             files: Arc::new(files),
+            unfinished: None,
             paranoid: how.paranoid,
         })
     }

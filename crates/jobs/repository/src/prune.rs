@@ -32,6 +32,8 @@ pub struct Removal {
     pub removed: bool,
     /// Why it stays although no rule keeps it.
     pub why: Option<String>,
+    /// Bytes of its files that stay, because other backups need them.
+    pub needed_bytes: u64,
 }
 
 /// What a prune did, or would do.
@@ -135,6 +137,7 @@ pub fn prune(
         let mut removal = Removal {
             removed: false,
             why: None,
+            needed_bytes: 0,
             keep,
         };
         if removal.keep.reasons.is_empty() {
@@ -147,8 +150,10 @@ pub fn prune(
                 if let Some(lock) = &lock {
                     lock.check()?;
                 }
-                removal.removed = remove(repository, &removal.keep.entry)?;
-                removal.why = (!removal.removed).then(|| "in use".to_owned());
+                match remove(repository, &removal.keep.entry)? {
+                    Some(left) => (removal.removed, removal.needed_bytes) = (true, left),
+                    None => removal.why = Some("in use".to_owned()),
+                }
             }
         }
         done.backups.push(removal);
@@ -176,7 +181,7 @@ pub fn prune(
         run.check()?;
         if let Some(lock) = &lock {
             lock.check()?;
-            if !clear_unneeded(repository, &left.server, &left.id)? {
+            if clear_unneeded(repository, &left.server, &left.id)? > 0 {
                 continue;
             }
         } else if left.held {
@@ -195,6 +200,14 @@ pub fn prune(
             entries.iter().filter(|e| !going(e)).cloned().collect()
         }
     };
+    if dry_run {
+        // How many of their bytes stay is known when they are gone.
+        let referred = |id: &String| stay.iter().any(|e| e.refers_to.contains(id));
+        let going = done.backups.iter_mut().filter(|r| r.removed);
+        for removal in going.filter(|r| referred(&r.keep.entry.id)) {
+            removal.why = Some("but for the files that other backups need".to_owned());
+        }
+    }
     for of in repository.servers_with_logs()? {
         if server.is_some_and(|s| *s != of) {
             continue;
@@ -245,8 +258,8 @@ fn clocks(repository: &Repository, entries: &[Entry]) -> Result<Option<Error>> {
     Ok(None)
 }
 
-/// Removes a backup; false if somebody has begun to use it.
-fn remove(repository: &Repository, entry: &Entry) -> Result<bool> {
+/// Removes a backup, and says how many bytes of it others need; `None` if somebody has begun to use it.
+fn remove(repository: &Repository, entry: &Entry) -> Result<Option<u64>> {
     let of = names(entry)?;
     repository.unlist(entry)?;
     failpoint::reached("the backup is off the list");
@@ -255,14 +268,13 @@ fn remove(repository: &Repository, entry: &Entry) -> Result<bool> {
         .any(|l| l.backup.as_ref() == Some(&of))
     {
         repository.add(entry)?;
-        return Ok(false);
+        return Ok(None);
     }
-    clear_unneeded(repository, &of.0, &of.1)?;
-    Ok(true)
+    clear_unneeded(repository, &of.0, &of.1).map(Some)
 }
 
-/// Removes the files of a backup that is not listed, but for those that others need; whether none of it is left.
-fn clear_unneeded(repository: &Repository, server: &ServerName, id: &BackupId) -> Result<bool> {
+/// Removes the files of a backup that is not listed, but for those that others need; returns the bytes of these.
+fn clear_unneeded(repository: &Repository, server: &ServerName, id: &BackupId) -> Result<u64> {
     // Read when its own entry is gone: no backup that comes now refers to it.
     let needed = repository.needed(server)?;
     clear(
@@ -271,12 +283,12 @@ fn clear_unneeded(repository: &Repository, server: &ServerName, id: &BackupId) -
     )
 }
 
-/// Removes the files of an archive but for those that others need, so that at no moment it looks whole; whether none is left.
-fn clear(place: &Location, needed: Option<&Needed>) -> Result<bool> {
+/// Removes the files of an archive but for those that others need, so that at no moment it looks whole; returns the bytes of these.
+fn clear(place: &Location, needed: Option<&Needed>) -> Result<u64> {
     let fail = |e: store::Error| failure::store(format_args!("cannot remove {place}"), &e);
     let store = match place.open(None) {
         Ok(store) => store,
-        Err(e) if e.not_found() => return Ok(true),
+        Err(e) if e.not_found() => return Ok(0),
         Err(e) => return Err(fail(e)),
     };
     if store.size(marker::INCOMPLETE).map_err(fail)?.is_none()
@@ -286,19 +298,21 @@ fn clear(place: &Location, needed: Option<&Needed>) -> Result<bool> {
             .map_err(|e| failure::archive(format_args!("cannot remove {place}"), &e))?;
     }
     failpoint::reached("the backup is marked");
+    let mut left = 0;
     for entry in store.list().map_err(fail)? {
-        let keeps = needed.is_some_and(|needed| needed.keeps(&entry.name));
-        if entry.name != marker::INCOMPLETE && !keeps {
+        if needed.is_some_and(|needed| needed.keeps(&entry.name)) {
+            left += entry.size;
+        } else if entry.name != marker::INCOMPLETE {
             forget(&*store, &entry.name).map_err(fail)?;
         }
     }
     failpoint::reached("the files are gone");
-    if needed.is_some() {
-        return Ok(false);
+    if left > 0 {
+        return Ok(left);
     }
     forget(&*store, marker::INCOMPLETE).map_err(fail)?;
     store.remove_place().map_err(fail)?;
-    Ok(true)
+    Ok(0)
 }
 
 fn forget(store: &dyn Store, name: &str) -> store::Result<()> {

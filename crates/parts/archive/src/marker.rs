@@ -26,18 +26,31 @@ pub struct Marker {
 
 /// Declares the archive incomplete; the first write of a dump.
 pub fn set(store: &dyn Store, tool_version: &str) -> Result<()> {
-    let marker = Marker {
-        started: jiff::Timestamp::now()
-            .strftime("%Y-%m-%dT%H:%M:%SZ")
-            .to_string(),
-        pid: std::process::id(),
-        tool_version: tool_version.to_owned(),
-    };
-    let text = crate::meta::to_json(&marker);
+    let text = crate::meta::to_json(&Marker::of_this_process(tool_version));
     // Of two dumps that begin at the same time one is refused here.
     store.put_new(INCOMPLETE, text.as_bytes())?;
     store.sync()?;
     Ok(())
+}
+
+/// Declares that this process goes on with the archive; the first write of such a run.
+pub fn take_over(store: &dyn Store, tool_version: &str) -> Result<()> {
+    let text = crate::meta::to_json(&Marker::of_this_process(tool_version));
+    store.put(INCOMPLETE, text.as_bytes())?;
+    store.sync()?;
+    Ok(())
+}
+
+impl Marker {
+    fn of_this_process(tool_version: &str) -> Marker {
+        Marker {
+            started: jiff::Timestamp::now()
+                .strftime("%Y-%m-%dT%H:%M:%SZ")
+                .to_string(),
+            pid: std::process::id(),
+            tool_version: tool_version.to_owned(),
+        }
+    }
 }
 
 /// Whether the archive is declared incomplete, and by whom where that can be read.

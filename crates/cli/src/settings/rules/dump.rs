@@ -8,6 +8,7 @@ use crate::args::values::Consistency;
 use base::Result;
 use run::throttle;
 use std::path::Path;
+use store::Location;
 
 /// Chunks below this cost more files than they save work.
 const LEAST_CHUNK: u64 = 64 << 10;
@@ -53,6 +54,26 @@ pub fn dump(a: &Dumping) -> Result<()> {
     }
     snapshot(a.consistency, a.lock_wait, a.no_backup_lock)?;
     limits(&a.throttle)
+}
+
+/// Where a dump can be resumed.
+pub fn resumed(a: &Dump, to: &Location) -> Result<()> {
+    if !a.resume {
+        return Ok(());
+    }
+    if *to == Location::Stream {
+        return refuse(
+            "--resume does not apply to a stream: nothing of it is left",
+            "dump into a directory or URL, or leave --resume out",
+        );
+    }
+    if a.how.consistency == Consistency::None {
+        return refuse(
+            "--resume does not apply with --consistency none: what is of no moment cannot be continued",
+            "leave one of them out",
+        );
+    }
+    Ok(())
 }
 
 /// Options that only some ways to a snapshot have a use for.

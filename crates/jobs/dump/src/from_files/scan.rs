@@ -78,6 +78,7 @@ impl Readers<'_> {
                 }
             }
         }
-        self.finish(task, chunk, number)
+        self.finish(task, chunk, number)?;
+        Ok(())
     }
 }

@@ -10,6 +10,7 @@
 mod programs;
 mod sample;
 
+use crate::progress::Ended;
 use crate::tables::TableState;
 use archive::manifest::{ChunkEntry, Manifest, TableRecord};
 use archive::{FileRecord, References};
@@ -31,6 +32,8 @@ pub struct Base {
     pub manifest: Arc<Manifest>,
     /// Where its data files lie, as far as they are there.
     pub files: Arc<HashMap<String, Held>>,
+    /// The tasks that it has finished, by schema and table, if it is the unfinished part of the same dump: its files stay where they are.
+    pub unfinished: Option<Arc<BTreeMap<(String, String), Vec<Ended>>>>,
     /// Whether a sample of what is taken over is read and compared.
     pub paranoid: bool,
 }
@@ -72,6 +75,19 @@ pub struct TakenOver {
     pub read_again: Vec<String>,
     /// Rows of what was taken over that were read and compared.
     pub compared_rows: Option<u64>,
+}
+
+/// A dump whose snapshot is taken, and whose definitions are written.
+pub struct Now<'n> {
+    pub control: &'n mut Conn,
+    /// Sees the snapshot.
+    pub reader: &'n mut Conn,
+    pub id: &'n Identity,
+    /// Of the snapshot.
+    pub position: &'n Position,
+    pub tables: &'n [Arc<TableState>],
+    /// The files of definitions.
+    pub files: &'n BTreeMap<String, FileRecord>,
 }
 
 /// What the log says, while a dump is being taken.
@@ -118,20 +134,16 @@ impl<'a> Unchanged<'a> {
         mut self,
         run: &Run,
         source: &wire::Options,
-        conns: (&mut Conn, &mut Conn),
-        id: &Identity,
-        position: &Position,
-        tables: &[Arc<TableState>],
-        files: &BTreeMap<String, FileRecord>,
+        now: &mut Now<'_>,
     ) -> Result<TakenOver> {
-        let (control, reader) = conns;
-        let log = Position::read_log(control, id);
+        let control = &mut *now.control;
+        let log = Position::read_log(control, now.id);
         let log = log.map_err(|e| failure::server("cannot read the binary log position", e))?;
         if let Some(filter) = log.log_filter {
             let why = format!("the server does not log every schema ({filter})");
             self.touched.give_up(why);
         }
-        match (&self.at, here(position, id)) {
+        match (&self.at, here(now.position, now.id)) {
             (Some(at), Ok(to)) => {
                 self.touched
                     .go_on(run, source, self.server_id, at, Some(&to))?;
@@ -151,29 +163,27 @@ impl<'a> Unchanged<'a> {
             return Ok(done);
         }
         let with_others = cascades(control, &self.touched)?;
-        let changed = last_changes(control, id)?;
+        let changed = last_changes(control, now.id)?;
         let mut taken = Vec::new();
-        for table in tables {
+        for table in now.tables {
             let Some(record) = self.record(table) else {
                 continue;
             };
             let name = (table.table.schema.clone(), table.table.name.clone());
             let why = self
-                .other(table, record, id, files)
+                .other(table, record, now)
                 .or_else(|| self.logged(&name, &with_others))
                 .or_else(|| self.not_logged(changed.get(&name)));
             match why {
                 Some(why) => done
                     .read_again
                     .push(printable(&format!("{}: {why}", table.table.qualified()))),
-                None => taken.push((table, self.taken(record))),
+                None => taken.push((table, record)),
             }
         }
         if self.base.paranoid {
-            let of = taken
-                .iter()
-                .map(|(table, taken)| (&***table, &taken.record));
-            match sample::compare(run, reader, of)? {
+            let of = taken.iter().map(|(table, record)| (&***table, *record));
+            match sample::compare(run, now.reader, of)? {
                 Ok(rows) => done.compared_rows = Some(rows),
                 Err(why) => {
                     run.observer.warn(format!(
@@ -185,14 +195,17 @@ impl<'a> Unchanged<'a> {
                 }
             }
         }
-        for (table, taken) in taken {
+        for (table, record) in taken {
             done.tables += 1;
-            done.rows += taken.record.rows;
-            done.raw_bytes += taken.record.chunks.iter().map(|c| c.raw_bytes).sum::<u64>();
-            let files = taken.record.chunks.iter();
-            let files = files.filter_map(|c| taken.files.get(&c.file));
+            done.rows += record.rows;
+            done.raw_bytes += record.chunks.iter().map(|c| c.raw_bytes).sum::<u64>();
+            let files = record.chunks.iter();
+            let files = files.filter_map(|c| self.base.manifest.files.get(&c.file));
             done.stored_bytes += files.map(|f| f.bytes).sum::<u64>();
-            table.take_over(taken);
+            match self.base.tasks_of(table) {
+                Some(tasks) => table.keep(tasks),
+                None => table.take_over(self.taken(record)),
+            }
         }
         Ok(done)
     }
@@ -201,17 +214,13 @@ impl<'a> Unchanged<'a> {
     fn record(&self, table: &TableState) -> Option<&'a TableRecord> {
         let (schema, name) = (&table.table.schema, &table.table.name);
         let mut all = self.base.manifest.tables.iter();
-        all.find(|r| r.schema == *schema && r.table == *name)
+        // Of an unfinished dump there is only what it had finished.
+        let unread = self.base.tasks_of(table).is_some_and(<[Ended]>::is_empty);
+        all.find(|r| r.schema == *schema && r.table == *name && !unread)
     }
 
     /// Why the earlier dump's files are not those that this dump would write.
-    fn other(
-        &self,
-        table: &TableState,
-        record: &TableRecord,
-        id: &Identity,
-        files: &BTreeMap<String, FileRecord>,
-    ) -> Option<String> {
+    fn other(&self, table: &TableState, record: &TableRecord, now: &Now<'_>) -> Option<String> {
         if !table.table.transactional {
             return Some(format!(
                 "{} has no snapshots, so its rows there may be of another moment",
@@ -221,7 +230,7 @@ impl<'a> Unchanged<'a> {
         let earlier = &self.base.manifest.files;
         let key = table.plan.key.as_ref().map(|k| k.names());
         let described = table.described.as_ref().map(|(file, _)| file);
-        let same = described.is_some_and(|file| earlier.get(file) == files.get(file))
+        let same = described.is_some_and(|file| earlier.get(file) == now.files.get(file))
             && record.columns == table.plan.columns
             && record.key == key.unwrap_or_default()
             && record.condition == table.plan.condition;
@@ -230,14 +239,18 @@ impl<'a> Unchanged<'a> {
                 "it is written in another way now: other columns, conditions, partitions or compression".to_owned(),
             );
         }
+        let tasks = self.base.tasks_of(table).unwrap_or_default();
+        if !tasks.iter().all(|t| t.chunks_of(table).is_some()) {
+            return Some("what is there of it does not fit".to_owned());
+        }
         let there = |chunk: &ChunkEntry| self.base.files.contains_key(&chunk.file);
         if !record.chunks.iter().all(there) {
             return Some("not all of its files are there any more".to_owned());
         }
         let setting = |name: &str| {
-            let now = id.variable(name).unwrap_or_default();
+            let value = now.id.variable(name).unwrap_or_default();
             let then = self.base.manifest.source.settings.get(name);
-            then.is_some_and(|then| then != now)
+            then.is_some_and(|then| then != value)
         };
         if !record.generated.is_empty() && rows::generated::SETTINGS.into_iter().any(setting) {
             let why = "values of its generated columns depend on settings of the server, which are others now";
@@ -298,6 +311,13 @@ impl<'a> Unchanged<'a> {
 }
 
 impl Base {
+    /// The finished tasks of a table, if this is an unfinished dump.
+    fn tasks_of(&self, table: &TableState) -> Option<&[Ended]> {
+        let tasks = self.unfinished.as_ref()?;
+        let of = (table.table.schema.clone(), table.table.name.clone());
+        Some(tasks.get(&of).map_or(&[], Vec::as_slice))
+    }
+
     /// Where the files lie that these tables have taken over.
     pub fn references(&self, tables: &[Arc<TableState>]) -> Result<References> {
         let mut references = References::default();
@@ -307,7 +327,7 @@ impl Base {
             .flat_map(|t| t.files.keys())
         {
             let held = self.files.get(name).ok_or_else(|| {
-                Error::new(Kind::Internal, format!("nobody knows where {name} lies"))
+                Error::new(Kind::Internal, format!("where {name} lies is not known"))
             })?;
             references.add(&held.directory, &held.stored);
         }

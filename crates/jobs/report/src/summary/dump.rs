@@ -156,7 +156,7 @@ pub(super) fn amounts(d: &dump::Summary) -> [Item; 3] {
 
 /// How many times smaller the archive is.
 fn ratio(d: &dump::Summary) -> f64 {
-    d.raw_bytes as f64 / d.stored_bytes.max(1) as f64
+    read_bytes(d) as f64 / d.stored_bytes.max(1) as f64
 }
 
 fn stored(d: &dump::Summary) -> Item {
@@ -257,7 +257,7 @@ fn sources(p: &server::Position) -> Vec<Item> {
 }
 
 fn story(d: &dump::Summary) -> Vec<String> {
-    let smaller = if ratio(d) < 1.05 {
+    let smaller = if ratio(d) < 1.05 || d.taken_over.is_some() {
         String::new()
     } else {
         format!(", {:.1} times smaller", ratio(d))

@@ -418,7 +418,7 @@ pub fn prune(p: &Pruned) -> Summary {
         .backups
         .iter()
         .filter(|r| r.removed)
-        .map(|r| r.keep.entry.stored_bytes)
+        .map(|r| r.keep.entry.stored_bytes.saturating_sub(r.needed_bytes))
         .sum();
     let heading = match (gone, p.dry_run) {
         (0, _) => "No backup to remove".to_owned(),
@@ -440,6 +440,7 @@ pub fn prune(p: &Pruned) -> Summary {
         )));
         json.push(json!({
             "server": e.server, "id": e.id, "kind": e.kind.name(), "removed": r.removed, "kept_by": r.keep.reasons, "why": r.why,
+            "needed_bytes": r.needed_bytes,
         }));
     }
     s.add(item.key("backups", json).key("dry_run", p.dry_run));
@@ -492,6 +493,10 @@ fn verdict(r: &Removal, dry_run: bool) -> &'static str {
 fn why(r: &Removal) -> String {
     match &r.why {
         Some(why) => why.clone(),
+        None if r.needed_bytes > 0 => {
+            let left = bytes(r.needed_bytes);
+            format!("but for {left} that other backups need")
+        }
         None => r.keep.reasons.join(", "),
     }
 }

@@ -26,6 +26,9 @@ pub const VERBS: &[Verb] = &[
             &[
                 ("to", "--to {new}", always),
                 ("dry-run", "--dry-run", |c| !files(c)),
+                ("resume", "--resume", |c| {
+                    !files(c) && !c.has_any(&["--encrypt-to", "none", "-"])
+                }),
                 ("ddl-only", "--ddl-only", |c| {
                     !c.has_any(&["--max-impact", "--max-lag"])
                 }),

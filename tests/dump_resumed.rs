@@ -1,0 +1,362 @@
+//! `penstock dump --resume`: a dump that was killed goes on; what it had read is kept where the binary log proves that nothing changed
+//! it, the rest is read again, and the archive is what an undisturbed dump of that moment would be.
+
+use crate::kit::waiting::until;
+use crate::kit::{Done, Pair, Tool, both, few, thorough};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+const TABLES: &str = "CREATE DATABASE shop; USE shop; \
+    CREATE TABLE numbers (id INT PRIMARY KEY, v VARCHAR(200)); \
+    CREATE TABLE down (id INT, v VARCHAR(100), KEY_DESC); \
+    CREATE TABLE texts (a VARCHAR(20) COLLATE utf8mb4_unicode_ci, b INT, v VARCHAR(100), PRIMARY KEY (a, b)); \
+    CREATE TABLE nulls (a INT, b INT, v VARCHAR(100), UNIQUE KEY (a, b)); \
+    CREATE TABLE parts (id INT PRIMARY KEY, v VARCHAR(100), w INT AS (id * 2) STORED) PARTITION BY HASH (id) PARTITIONS 3; \
+    CREATE TABLE heap (v VARCHAR(200)); \
+    CREATE TABLE small (id INT PRIMARY KEY); INSERT INTO small VALUES (1), (2); \
+    INSERT INTO numbers SELECT n, REPEAT(CHAR(97 + n % 26), 150) FROM Q; \
+    INSERT INTO down SELECT n, REPEAT('d', 80) FROM Q; \
+    INSERT INTO texts SELECT CONCAT(CHAR(97 + n % 26), n % 500), n, REPEAT('t', 80) FROM Q; \
+    INSERT INTO nulls SELECT NULLIF(n % 900, 7), n, REPEAT('n', 80) FROM Q; \
+    INSERT INTO parts (id, v) SELECT n, REPEAT('p', 80) FROM Q; \
+    INSERT INTO heap SELECT REPEAT('h', 150) FROM Q WHERE n < 3000; \
+    ANALYZE TABLE numbers, down, texts, nulls, parts, heap;";
+
+fn filled(pair: &Pair) {
+    let key = match pair.is_mysql() {
+        true => "PRIMARY KEY (id DESC)",
+        false => "PRIMARY KEY (id)",
+    };
+    let script = TABLES
+        .replace("FROM Q", &format!("FROM {}", crate::kit::COUNT))
+        .replace("KEY_DESC", key);
+    pair.fill(&script);
+    // The server knows the time of a change in whole seconds.
+    std::thread::sleep(Duration::from_millis(1100));
+}
+
+/// Many chunks, and one worker, so that a kill is always at the same place.
+const CUT: [&str; 4] = ["--chunk-size", "64k", "--threads", "1"];
+
+fn killed(pair: &Pair, name: &str, place: &str, more: &[&str]) {
+    pair.dumping(name, &[&CUT[..], more].concat())
+        .env("PENSTOCK_KILL_AT", place)
+        .env("PENSTOCK_PROGRESS_EVERY", "0")
+        .run()
+        .code(128 + Signal::KILL.as_raw());
+}
+
+/// The failpoint behind this part of the tasks of an undisturbed dump, in percent.
+fn after(pair: &Pair, part: usize) -> String {
+    let places = pair.path("places");
+    pair.dumping("undisturbed", &CUT)
+        .env("PENSTOCK_PLACES", &places)
+        .run()
+        .ok();
+    std::fs::remove_dir_all(pair.path("undisturbed")).expect("removed");
+    let text = std::fs::read_to_string(&places).expect("names");
+    // The next run would add to it.
+    std::fs::remove_file(places).expect("removed");
+    let tasks = text.lines().filter(|l| l.contains("a task has ended"));
+    let number = (tasks.count() * part / 100).max(1);
+    format!("a task has ended#{number}")
+}
+
+fn resumed(pair: &Pair, name: &str) -> (Done, Value) {
+    let done = pair.dump(name, &["--resume", "--json", "--chunk-size", "64k"]);
+    let summary = done.json().pop().unwrap_or_default();
+    (done, summary)
+}
+
+/// Files in a directory that no archive has.
+fn leftovers(path: &Path) -> Vec<String> {
+    let files = std::fs::read_dir(path).expect("a directory");
+    let names = files.map(|f| {
+        f.expect("a file")
+            .file_name()
+            .into_string()
+            .expect("a name")
+    });
+    names
+        .filter(|n| n.contains("progress") || n.contains("incomplete") || n.ends_with(".dumping"))
+        .collect()
+}
+
+/// The archive is whole, and what the source has now.
+#[track_caller]
+fn is_whole(pair: &Pair, name: &str) {
+    pair.verify(name).ok();
+    assert_eq!(leftovers(&pair.path(name)), Vec::<String>::new());
+    pair.verify_against(name, pair.source()).ok();
+    let _ = pair.target().script(b"DROP DATABASE IF EXISTS shop");
+    pair.load(name, &[]).ok().says(&["equal:"]);
+    pair.same_checksums();
+}
+
+both!(what_was_read_is_kept);
+fn what_was_read_is_kept(pair: &Pair) {
+    filled(pair);
+    let mut most = 0;
+    let parts = [0, 2, 5, 10, 20, 33, 50, 66, 80, 90, 99];
+    for (i, part) in few(pair.kind, 4, &parts).iter().enumerate() {
+        let name = format!("a{i}");
+        killed(pair, &name, &after(pair, *part), &[]);
+        pair.verify(&name).code(5).says(&["not finished"]);
+        let (done, summary) = resumed(pair, &name);
+        done.ok();
+        let taken = &summary["taken_over"];
+        assert_eq!(taken["nothing"], Value::Null, "{summary}");
+        assert_eq!(summary["read_again"], Value::Array(Vec::new()), "{summary}");
+        most = most.max(taken["rows"].as_u64().expect("rows"));
+        is_whole(pair, &name);
+    }
+    assert!(most > 0 || !thorough());
+}
+
+both!(what_changed_is_read_again);
+fn what_changed_is_read_again(pair: &Pair) {
+    filled(pair);
+    killed(pair, "a", &after(pair, 90), &[]);
+    // Of another tool, or of a table that is gone.
+    std::fs::write(pair.path("a").join("shop@gone@@0.tsv.zst"), "x").expect("a file");
+    pair.fill("UPDATE shop.numbers SET v = 'other' WHERE id = 77; DELETE FROM shop.parts WHERE id < 100; CREATE TABLE shop.new_one (id INT PRIMARY KEY)");
+    // What is damaged is read again, too.
+    let files = std::fs::read_dir(pair.path("a")).expect("a directory");
+    let mut chunks: Vec<_> = files.map(|f| f.expect("a file").path()).collect();
+    chunks.retain(|p| p.to_string_lossy().ends_with(".tsv.zst"));
+    let damaged = chunks
+        .iter()
+        .find(|p| p.to_string_lossy().contains("shop@texts@"))
+        .or(chunks.first())
+        .expect("a chunk");
+    let mut bytes = std::fs::read(damaged).expect("a chunk");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(damaged, bytes).expect("a file");
+    let (done, summary) = resumed(pair, "a");
+    done.ok();
+    let again = summary["read_again"].as_array().expect("a list");
+    let of = |table: &str| {
+        again
+            .iter()
+            .filter_map(Value::as_str)
+            .any(|l| l.contains(&format!("`{table}`: ")))
+    };
+    assert!(of("numbers") && of("parts"), "{summary}");
+    assert!(!of("texts") && !of("down"), "{summary}");
+    assert!(
+        summary["taken_over"]["rows"].as_u64() > Some(0),
+        "{summary}"
+    );
+    assert!(!pair.path("a").join("shop@gone@@0.tsv.zst").exists());
+    is_whole(pair, "a");
+}
+
+both!(killed_again_and_again);
+fn killed_again_and_again(pair: &Pair) {
+    filled(pair);
+    let mut run = 0;
+    let places = [
+        "the snapshot is taken#1",
+        "a task has ended#12",
+        "rows are taken over#1",
+        "a task has ended#10",
+        "what is not kept is removed#1",
+        "a task has ended#15",
+        "the manifest is written#1",
+    ];
+    for place in places {
+        run += 1;
+        let more: &[&str] = if run == 1 { &[] } else { &["--resume"] };
+        killed(pair, "a", place, more);
+        if run % 2 == 0 {
+            pair.fill("UPDATE shop.small SET id = id + 10");
+        }
+    }
+    let (done, summary) = resumed(pair, "a");
+    done.ok();
+    assert!(
+        summary["taken_over"]["rows"].as_u64() > Some(1_000),
+        "{summary}"
+    );
+    is_whole(pair, "a");
+    // It is complete now.
+    pair.dump("a", &["--resume"])
+        .code(10)
+        .says(&["complete: there is nothing to resume"]);
+}
+
+both!(a_run_that_fails_keeps_what_it_has);
+fn a_run_that_fails_keeps_what_it_has(pair: &Pair) {
+    filled(pair);
+    // Also the first one, into a directory that is not there yet.
+    let args = [&CUT[..], &["--resume", "--max-rate", "1M"]].concat();
+    let running = pair
+        .dumping("a", &args)
+        .env("PENSTOCK_PROGRESS_EVERY", "0")
+        .start();
+    let count = || {
+        let files = std::fs::read_dir(pair.path("a")).map(Iterator::count);
+        files.unwrap_or(0)
+    };
+    until("some chunks", || count() > 30);
+    // While it runs nobody else goes on with it.
+    pair.dump("a", &["--resume"])
+        .code(10)
+        .says(&["still running"]);
+    running.signal(Signal::INT);
+    running.wait().code(9).says(&["the same command continues"]);
+    let (done, summary) = resumed(pair, "a");
+    done.ok();
+    assert!(
+        summary["taken_over"]["rows"].as_u64() > Some(0),
+        "{summary}"
+    );
+    is_whole(pair, "a");
+    // Without the option nothing is left.
+    let running = pair
+        .dumping("b", &[&CUT[..], &["--max-rate", "1M"]].concat())
+        .start();
+    until("some chunks", || {
+        std::fs::read_dir(pair.path("b")).is_ok_and(|files| files.count() > 20)
+    });
+    running.signal(Signal::INT);
+    running.wait().code(9);
+    assert!(!pair.path("b").exists());
+}
+
+both!(what_cannot_be_resumed);
+fn what_cannot_be_resumed(pair: &Pair) {
+    filled(pair);
+    std::fs::create_dir(pair.path("full")).expect("a directory");
+    std::fs::write(pair.path("full").join("x"), "x").expect("a file");
+    pair.dump("full", &["--resume"])
+        .code(10)
+        .says(&["is not empty"]);
+    for more in [
+        &["--resume", "--ddl-only"][..],
+        &["--resume", "--dry-run"],
+        &["--resume", "--consistency", "none"],
+        &["--resume", "--passphrase-file", "/nonexistent"],
+    ] {
+        pair.dump("x", more).code(2);
+    }
+    Tool::new(["dump", "--to", "-", "--resume", "-S", "/nonexistent"])
+        .run()
+        .code(2)
+        .says(&["a stream"]);
+    // Killed before it read rows, or with a log that says nothing any more: everything is read.
+    killed(pair, "a", "the snapshot is taken#1", &[]);
+    let (done, _) = resumed(pair, "a");
+    done.ok().says(&["nothing can be used"]);
+    is_whole(pair, "a");
+    killed(pair, "b", "a task has ended#20", &[]);
+    let reset = match pair.is_mysql() {
+        true => "RESET BINARY LOGS AND GTIDS",
+        false => "RESET MASTER",
+    };
+    std::thread::sleep(Duration::from_millis(1100));
+    pair.source().client(reset).expect("a reset");
+    let (done, summary) = resumed(pair, "b");
+    done.ok();
+    let nothing = summary["taken_over"]["nothing"].as_str();
+    assert!(
+        nothing.is_some_and(|n| n.contains("was reset")),
+        "{summary}"
+    );
+    is_whole(pair, "b");
+}
+
+/// Ends the writes, also when a test fails.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Writes until `stop`: amounts move between tables, so that two moments in one archive show.
+fn writes(pair: &Pair, stop: &AtomicBool, done: &AtomicU64) {
+    let mut conn = pair.source().conn().expect("a session");
+    while !stop.load(Ordering::SeqCst) {
+        let i = done.fetch_add(1, Ordering::SeqCst);
+        let mut all = vec![
+            "BEGIN".to_owned(),
+            "UPDATE shop.one SET n = n - 1".to_owned(),
+            "UPDATE shop.two SET n = n + 1".to_owned(),
+            "COMMIT".to_owned(),
+        ];
+        match i % 40 {
+            7 => all.push(format!(
+                "UPDATE shop.texts SET v = 'x{i}' WHERE b = {}",
+                i % 9000
+            )),
+            17 => all.push(format!("INSERT INTO shop.small (id) VALUES ({})", 100 + i)),
+            37 => all.push(format!("INSERT INTO shop.heap VALUES ('{i}')")),
+            _ => {}
+        }
+        for sql in all {
+            conn.execute(&sql).unwrap_or_else(|e| panic!("{sql}: {e}"));
+        }
+        std::thread::sleep(Duration::from_millis(3));
+    }
+}
+
+/// Changes of definitions between the runs: MariaDB has no lock that keeps them out while a dump runs.
+const CHANGES: [&str; 4] = [
+    "TRUNCATE TABLE shop.heap",
+    "ALTER TABLE shop.small ADD COLUMN x INT",
+    "ALTER TABLE shop.small DROP COLUMN x",
+    "RENAME TABLE shop.heap TO shop.pile, shop.pile TO shop.heap",
+];
+
+both!(killed_at_random_under_writes);
+fn killed_at_random_under_writes(pair: &Pair) {
+    filled(pair);
+    pair.fill(
+        "CREATE TABLE shop.one (id INT PRIMARY KEY, n INT); CREATE TABLE shop.two (id INT PRIMARY KEY, n INT); \
+         INSERT INTO shop.one VALUES (1, 100); INSERT INTO shop.two VALUES (1, 100);",
+    );
+    std::thread::sleep(Duration::from_millis(1100));
+    let done = AtomicU64::new(0);
+    let mut kept = 0;
+    for run in 0..if thorough() { 100 } else { 3 } {
+        let name = format!("r{run}");
+        let stop = AtomicBool::new(false);
+        let place = format!("a task has ended#{}", 1 + (run * 37 + 90) % 190);
+        let summary = std::thread::scope(|scope| {
+            let _ends = Ends(&stop);
+            scope.spawn(|| writes(pair, &stop, &done));
+            let from = done.load(Ordering::SeqCst);
+            until("writes", || done.load(Ordering::SeqCst) > from + 3);
+            killed(pair, &name, &place, &[]);
+            pair.source()
+                .client(CHANGES[run % CHANGES.len()])
+                .expect("a change");
+            let (ended, summary) = resumed(pair, &name);
+            ended.ok();
+            let from = done.load(Ordering::SeqCst);
+            until("writes behind it", || {
+                done.load(Ordering::SeqCst) > from + 10
+            });
+            summary
+        });
+        kept += summary["taken_over"]["rows"].as_u64().unwrap_or(0);
+        pair.verify(&name).ok();
+        let _ = pair.target().script(b"DROP DATABASE IF EXISTS shop");
+        pair.load(&name, &[]).ok().says(&["equal:"]);
+        let sum = "SELECT (SELECT n FROM shop.one) + (SELECT n FROM shop.two)";
+        assert_eq!(pair.target().value(sum).expect("a sum"), "200");
+        // The log behind its position makes it what the source is.
+        let file = summary["binlog_file"].as_str().expect("a file");
+        let at = summary["binlog_position"].as_u64().expect("a position");
+        pair.apply_log(file, at);
+        pair.same_checksums();
+        std::fs::remove_dir_all(pair.path(&name)).expect("removed");
+    }
+    assert!(kept > 10_000, "{kept}");
+}
