@@ -137,6 +137,18 @@ pub fn snapshot(a: &Take) -> Result<()> {
 
 /// `penstock backup`: clap does not ask for a --snapshot that another option excludes.
 pub fn backup(a: &Backup) -> Result<()> {
+    let more = &a.incremental;
+    // clap does not look at what an option requires where that conflicts with another one.
+    let only_there = first_given(&[
+        ("--paranoid", more.paranoid),
+        ("--identity", !more.identity.is_empty()),
+    ]);
+    if let Some(option) = only_there.filter(|_| !more.incremental) {
+        return refuse(
+            format!("{option} is for an incremental backup"),
+            "leave it out, or add --incremental",
+        );
+    }
     if a.incremental.incremental && a.how.consistency == Consistency::None {
         return refuse(
             "--incremental does not apply with --consistency none: a backup that is of no moment proves nothing",

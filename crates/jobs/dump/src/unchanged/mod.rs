@@ -23,6 +23,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use wire::Conn;
 
+/// The tasks that a dump has finished, by schema and table.
+pub type TasksByTable = BTreeMap<(String, String), Vec<Ended>>;
+
 /// An earlier dump of the same server.
 #[derive(Clone, Debug)]
 pub struct Base {
@@ -32,8 +35,8 @@ pub struct Base {
     pub manifest: Arc<Manifest>,
     /// Where its data files lie, as far as they are there.
     pub files: Arc<HashMap<String, Held>>,
-    /// The tasks that it has finished, by schema and table, if it is the unfinished part of the same dump: its files stay where they are.
-    pub unfinished: Option<Arc<BTreeMap<(String, String), Vec<Ended>>>>,
+    /// The tasks that it has finished, if it is the unfinished part of the same dump: its files stay where they are.
+    pub unfinished: Option<Arc<TasksByTable>>,
     /// Whether a sample of what is taken over is read and compared.
     pub paranoid: bool,
 }

@@ -133,7 +133,9 @@ const DUMPING: &[Considered] = &[
     ("compression", "--compression none", always),
     ("chunk-size", "--chunk-size 1M", rows),
     // A call with this option is in the list; here are the wait for the lock that it does not take, and the rest.
-    ("consistency", "--consistency none", server),
+    ("consistency", "--consistency none", |c| {
+        server(c) && !c.has("--incremental")
+    }),
     ("lock-wait", "--lock-wait 5", |c| {
         !c.has_any(&["none", "clone", "copy"]) && !files(c)
     }),
