@@ -96,6 +96,8 @@ pub struct Now<'n> {
 /// What the log says, while a dump is being taken.
 pub struct Unchanged<'a> {
     base: &'a Base,
+    /// Its tables, by schema and name.
+    records: HashMap<(&'a str, &'a str), &'a TableRecord>,
     touched: Touched,
     /// Up to where the log was read.
     at: Option<Place>,
@@ -117,6 +119,7 @@ impl<'a> Unchanged<'a> {
         let text = format!("{} {}", base.name, std::process::id());
         let mut unchanged = Unchanged {
             base,
+            records: base.manifest.by_name().collect(),
             touched: Touched::new(names.iter().map(String::as_str)),
             at: None,
             server_id: binlog_archive::replica_number(&text),
@@ -215,15 +218,18 @@ impl<'a> Unchanged<'a> {
 
     /// What the earlier dump says of a table.
     fn record(&self, table: &TableState) -> Option<&'a TableRecord> {
-        let (schema, name) = (&table.table.schema, &table.table.name);
-        let mut all = self.base.manifest.tables.iter();
         // Of an unfinished dump there is only what it had finished.
         let unread = self.base.tasks_of(table).is_some_and(<[Ended]>::is_empty);
-        all.find(|r| r.schema == *schema && r.table == *name && !unread)
+        let of = (table.table.schema.as_str(), table.table.name.as_str());
+        self.records.get(&of).copied().filter(|_| !unread)
     }
 
     /// Why the earlier dump's files are not those that this dump would write.
     fn other(&self, table: &TableState, record: &TableRecord, now: &Now<'_>) -> Option<String> {
+        if record.condition.is_some() || table.plan.condition.is_some() {
+            let why = "its rows are chosen by a condition, which may depend on the time or on other tables";
+            return Some(why.to_owned());
+        }
         if !table.table.transactional {
             return Some(format!(
                 "{} has no snapshots, so its rows there may be of another moment",
@@ -235,12 +241,10 @@ impl<'a> Unchanged<'a> {
         let described = table.described.as_ref().map(|(file, _)| file);
         let same = described.is_some_and(|file| earlier.get(file) == now.files.get(file))
             && record.columns == table.plan.columns
-            && record.key == key.unwrap_or_default()
-            && record.condition == table.plan.condition;
+            && record.key == key.unwrap_or_default();
         if !same {
-            return Some(
-                "it is written in another way now: other columns, conditions, partitions or compression".to_owned(),
-            );
+            let why = "it is written in another way now: other columns, partitions or compression";
+            return Some(why.to_owned());
         }
         let tasks = self.base.tasks_of(table).unwrap_or_default();
         if !tasks.iter().all(|t| t.chunks_of(table).is_some()) {
@@ -363,6 +367,11 @@ fn since(earlier: &Manifest, id: &Identity) -> std::result::Result<Since, String
 /// The place of the snapshot; the error says why it proves nothing.
 fn here(position: &Position, id: &Identity) -> std::result::Result<Place, String> {
     let on = |name: &str| matches!(id.variable(name), Some("ON" | "1"));
+    if on("wsrep_on") && !on("log_slave_updates") {
+        return Err(
+            "the server is a node of a cluster and does not log what others write".to_owned(),
+        );
+    }
     let replica = !position.sources.is_empty() || position.sources_hidden.is_some();
     if replica && !on("log_slave_updates") && !on("log_replica_updates") {
         return Err(
