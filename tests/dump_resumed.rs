@@ -306,6 +306,23 @@ fn writes(pair: &Pair, stop: &AtomicBool, done: &AtomicU64) {
     }
 }
 
+/// A dump that is killed after so many milliseconds; false if it had ended by then.
+fn killed_after(pair: &Pair, name: &str, time: u64) -> bool {
+    let mut running = pair
+        .dumping(name, &CUT)
+        .env("PENSTOCK_PROGRESS_EVERY", "0")
+        .start();
+    std::thread::sleep(Duration::from_millis(time));
+    if running.ended() {
+        running.wait().ok();
+        return false;
+    }
+    running.signal(Signal::KILL);
+    let code = running.wait().code;
+    assert!([0, 128 + Signal::KILL.as_raw()].contains(&code), "{code}");
+    code != 0
+}
+
 /// Changes of definitions between the runs: MariaDB has no lock that keeps them out while a dump runs.
 const CHANGES: [&str; 4] = [
     "TRUNCATE TABLE shop.heap",
@@ -328,12 +345,20 @@ fn killed_at_random_under_writes(pair: &Pair) {
         let name = format!("r{run}");
         let stop = AtomicBool::new(false);
         let place = format!("a task has ended#{}", 1 + (run * 37 + 90) % 190);
+        let time = 50 + (run as u64 * 97) % 900;
         let summary = std::thread::scope(|scope| {
             let _ends = Ends(&stop);
             scope.spawn(|| writes(pair, &stop, &done));
             let from = done.load(Ordering::SeqCst);
             until("writes", || done.load(Ordering::SeqCst) > from + 3);
-            killed(pair, &name, &place, &[]);
+            // At the end of a task, or at any moment, before there is a directory as well.
+            match run % 3 {
+                2 if !killed_after(pair, &name, time) => {
+                    let _ = std::fs::remove_dir_all(pair.path(&name));
+                }
+                2 => {}
+                _ => killed(pair, &name, &place, &[]),
+            }
             pair.source()
                 .client(CHANGES[run % CHANGES.len()])
                 .expect("a change");
