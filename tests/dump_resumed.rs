@@ -189,6 +189,35 @@ fn killed_again_and_again(pair: &Pair) {
         .says(&["complete: there is nothing to resume"]);
 }
 
+both!(resumed_in_other_pieces);
+// With several readers and other sizes of chunks each time, so that what one run has left lies between what others had planned.
+fn resumed_in_other_pieces(pair: &Pair) {
+    filled(pair);
+    let runs = if thorough() { 12 } else { 5 };
+    for run in 0..runs {
+        let size = ["256k", "64k", "128k", "64k"][run % 4];
+        let more = ["--resume", "--chunk-size", size, "--threads", "4"];
+        let place = format!("a task has ended#{}", 9 + run * 4);
+        let killed = pair
+            .dumping("a", &more)
+            .env("PENSTOCK_KILL_AT", place)
+            .env("PENSTOCK_PROGRESS_EVERY", "0")
+            .run();
+        assert!([0, 137].contains(&killed.code), "{killed:?}");
+        if killed.code == 0 {
+            assert!(run > 2, "nothing was resumed");
+            return is_whole(pair, "a");
+        }
+    }
+    let (done, summary) = resumed(pair, "a");
+    done.ok();
+    assert!(
+        summary["taken_over"]["rows"].as_u64() > Some(1_000),
+        "{summary}"
+    );
+    is_whole(pair, "a");
+}
+
 both!(a_run_that_fails_keeps_what_it_has);
 fn a_run_that_fails_keeps_what_it_has(pair: &Pair) {
     filled(pair);

@@ -206,6 +206,18 @@ fn each_is_restored_to_its_moment(pair: &Pair) {
         .run()
         .ok();
     Tool::new(["verify"]).arg(&copy).run().ok();
+    // What is taken away from the others is not.
+    let alone = pair.path("alone").join("x");
+    std::fs::create_dir_all(&alone).expect("a directory");
+    for file in std::fs::read_dir(scene.place(&third)).expect("a directory") {
+        let file = file.expect("a file");
+        std::fs::copy(file.path(), alone.join(file.file_name())).expect("a copy");
+    }
+    let lost = ["verify", &alone.display().to_string()].map(str::to_owned);
+    Tool::new(lost)
+        .run()
+        .code(5)
+        .says(&["beside it, which is not there", "penstock copy"]);
     let loaded = pair.load("copy", &[]);
     assert!([0, 3].contains(&loaded.code), "{loaded:?}");
     pair.same_checksums();
@@ -515,6 +527,29 @@ fn a_chain_of_backups(kind: Kind) {
     }
 }
 
+// What is not dumped changes what is.
+both!(excluded_tables_are_followed);
+fn excluded_tables_are_followed(pair: &Pair) {
+    filled(pair.source());
+    let scene = Scene::new(pair.source());
+    let without = ["--exclude-tables", "shop.b,shop.parent"];
+    scene.incremental(&without);
+    let mut conn = pair.source().conn().expect("a session");
+    for sql in [
+        "SET SESSION binlog_format = 'STATEMENT'",
+        "INSERT INTO shop.b VALUES (80000, 'x')",
+        "DELETE FROM shop.parent WHERE id = 3",
+    ] {
+        conn.execute(sql).expect(sql);
+    }
+    let (id, summary) = scene.incremental(&without);
+    has_read(
+        &summary,
+        &[ALWAYS, ("noted", "a statement"), ("child", "a foreign key")],
+    );
+    scene.is_equal(&id);
+}
+
 both!(under_writes);
 fn under_writes(pair: &Pair) {
     filled(pair.source());
@@ -681,6 +716,7 @@ fn encrypted_backups(pair: &Pair) {
             .ok();
     };
     let (first, _) = scene.incremental(&pass);
+    later();
     pair.fill("INSERT INTO shop.a (v) VALUES ('more')");
     let (second, summary) = scene.incremental(&pass);
     assert_eq!(summary["taken_over"]["tables"], 8, "{summary}");
@@ -698,6 +734,37 @@ fn encrypted_backups(pair: &Pair) {
     open(&second);
     scene.verb(&["check", "--files-only"]).run().ok();
     scene.verb(&["check"]).args(pass).run().ok();
+    // Without a key every file is read, also where it lies.
+    let held = std::fs::read_dir(scene.place(&first)).expect("a directory");
+    let held = held.map(|f| f.expect("a file").path());
+    let held = held.filter(|p| p.to_string_lossy().ends_with(".age"));
+    let largest = held
+        .filter(|p| !p.to_string_lossy().contains("penstock."))
+        .max_by_key(|p| std::fs::metadata(p).expect("a file").len())
+        .expect("a file that is needed");
+    let bytes = std::fs::read(&largest).expect("a file");
+    let mut damaged = bytes.clone();
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 1;
+    std::fs::write(&largest, damaged).expect("a file");
+    scene
+        .verb(&["check", "--files-only"])
+        .run()
+        .code(5)
+        .says(&[&first]);
+    std::fs::write(&largest, bytes).expect("a file");
+    // Another key opens all of it, also what is left of the removed one.
+    let other = pair.path("other");
+    std::fs::write(&other, "quite another\n").expect("a file");
+    scene
+        .verb(&["rekey"])
+        .args(pass)
+        .args(["--new-passphrase-file", &other.display().to_string()])
+        .run()
+        .ok()
+        .says(&[&first, &second]);
+    std::fs::write(&file, "quite another\n").expect("a file");
+    open(&second);
     // Another way to encrypt takes nothing over, and says so; a key that opens nothing is an error.
     let (_, summary) = scene.incremental(&[]);
     assert!(summary["taken_over"].is_null(), "{summary}");

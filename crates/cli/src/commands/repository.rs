@@ -490,6 +490,16 @@ pub fn rekey(a: &Rekey, screen: &Screen) -> Result<u8> {
             done.push(format!("{}@{}", entry.server, entry.id));
         }
         let of = server(a.server_name.as_ref())?;
+        // What was pruned, and is needed by others, has a key of its own.
+        for (server, id) in repository.held(of.as_ref())? {
+            let place = repository.backup_place(&server, &id);
+            let doing = format!("cannot read what is left of {server}@{id}");
+            let key = place.open(None).and_then(|s| s.size(encryption::KEY));
+            if key.map_err(|e| failure::store(doing, &e))?.is_some() {
+                rekeyed(place)?;
+                done.push(format!("{server}@{id}"));
+            }
+        }
         done.extend(repository.rekey_logs(of.as_ref(), &old, &new)?);
         if done.is_empty() {
             let what = format!("{} holds no encrypted backup or log", repository.place());

@@ -18,15 +18,13 @@ use std::ops::ControlFlow;
 /// Longest event in a compressed transaction.
 const LONGEST: usize = binlog::file::LONGEST;
 
-/// Statements that change definitions or nothing; any other may change rows by what it calls.
-const OF_DEFINITIONS: [&str; 17] = [
-    "set",
+/// Statements that change definitions or nothing, by their first word; any other may change rows by what it calls.
+const OF_DEFINITIONS: [&str; 15] = [
     "alter",
     "create",
     "drop",
     "rename",
     "truncate",
-    "analyze",
     "optimize",
     "repair",
     "flush",
@@ -37,6 +35,12 @@ const OF_DEFINITIONS: [&str; 17] = [
     "rollback",
     "xa",
     "comment",
+];
+
+/// Those of these words that others begin with, too, with the second word that they have here.
+const BY_TWO_WORDS: [(&str, [&str; 4]); 2] = [
+    ("set", ["password", "default", "role", "role"]),
+    ("analyze", ["table", "local", "no_write_to_binlog", "table"]),
 ];
 
 /// Statements that change no definition.
@@ -228,7 +232,11 @@ impl Touched {
         to: Option<&Place>,
     ) -> Result<Place> {
         let mut reached = from.clone();
-        if self.everything.is_some() || to.is_some_and(|to| to.order() <= from.order()) {
+        if self.everything.is_some() || to == Some(from) {
+            return Ok(reached);
+        }
+        if to.is_some_and(|to| to.order() < from.order()) {
+            self.give_up("the binary log was reset meanwhile".to_owned());
             return Ok(reached);
         }
         let phase = run.phase("reading the binary log", 1);
@@ -236,7 +244,14 @@ impl Touched {
             place: Some(from),
             ..First::default()
         };
-        let live = Live::open(run, options, server_id, first)?;
+        let live = match Live::open(run, options, server_id, first) {
+            // Its file is gone: removed since it was read from.
+            Err(e) if e.kind == Kind::Usage => {
+                self.give_up(e.what);
+                return Ok(reached);
+            }
+            live => live?,
+        };
         let before = live.bytes_before(from);
         phase
             .counters
@@ -343,21 +358,32 @@ impl Touched {
             }
             return;
         }
-        let all: Vec<String> = words(text).collect();
-        let first = all.first().map_or("", String::as_str);
+        let (mut first, mut temporary, mut programs) =
+            ([String::new(), String::new()], false, false);
+        for (n, word) in words(text).enumerate() {
+            // DROP /*!40005 TEMPORARY */ TABLE, CREATE OR REPLACE TEMPORARY TABLE
+            temporary |= n < 4 && word == "temporary";
+            programs |= PROGRAMS.contains(&word.as_str());
+            if self.wanted.contains(&word) {
+                self.words.entry(word.clone()).or_insert_with(|| at.clone());
+            }
+            if let Some(place) = first.get_mut(n) {
+                *place = word;
+            }
+        }
+        let [first, second] = first.each_ref().map(String::as_str);
+        // What a comment in front says is not what the statement is.
+        let known = text.first().is_some_and(u8::is_ascii_alphabetic);
+        let by_two = BY_TWO_WORDS.iter();
+        let by_two = by_two.filter(|(word, seconds)| *word == first && seconds.contains(&second));
+        let of_definitions = OF_DEFINITIONS.contains(&first) || by_two.count() > 0;
+        let is_temporary = temporary && ["create", "drop"].contains(&first);
         self.statement.get_or_insert_with(|| at.clone());
-        if !OF_DEFINITIONS.contains(&first) {
+        if !known || !of_definitions {
             self.calls.get_or_insert_with(|| at.clone());
         }
-        // Servers drop the temporary tables of a session themselves when it ends.
-        let changes = !OF_ROWS.contains(&first) && !all.iter().any(|w| w == "temporary");
-        if changes && all.iter().any(|w| PROGRAMS.contains(&w.as_str())) {
+        if programs && !(known && (OF_ROWS.contains(&first) || is_temporary)) {
             self.programs.get_or_insert_with(|| at.clone());
-        }
-        for word in all {
-            if self.wanted.contains(&word) {
-                self.words.entry(word).or_insert_with(|| at.clone());
-            }
         }
     }
 }
@@ -480,6 +506,28 @@ mod tests {
         assert!(after(&[call, "DROP TABLE `x`"]).everything().is_some());
         let of_session = "DROP /*!40005 TEMPORARY */ TABLE IF EXISTS `x`";
         assert!(after(&[call, of_session]).everything().is_none());
+        for (call, change) in [
+            (
+                "/* create order */ INSERT INTO x VALUES (1)",
+                "DROP FUNCTION f",
+            ),
+            (call, "/* update y */ DROP TRIGGER t"),
+            (
+                "SET STATEMENT max_statement_time=1 FOR INSERT INTO x VALUES (1)",
+                "DROP VIEW w",
+            ),
+            (
+                call,
+                "CREATE FUNCTION g() RETURNS INT BEGIN CREATE TEMPORARY TABLE x (a INT); RETURN 1; END",
+            ),
+        ] {
+            assert!(
+                after(&[call, change]).everything().is_some(),
+                "{call}; {change}"
+            );
+        }
+        let account = "SET PASSWORD FOR 'a'@'b' = 'x'";
+        assert!(after(&[account, "DROP FUNCTION f"]).everything().is_none());
         let made = "CREATE DEFINER=`a`@`b` TRIGGER t AFTER INSERT ON x FOR EACH ROW SET @a = 1";
         assert!(
             after(&[made, "INSERT INTO x VALUES (1)"])

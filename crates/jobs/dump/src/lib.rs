@@ -36,6 +36,7 @@ pub use unchanged::{Base, Held, TakenOver};
 
 use base::units::printable;
 use base::{Error, Kind, Result, failpoint};
+use progress::left::Heartbeat;
 use progress::{Progress, left};
 use rows::accounts::Choice;
 use rows::new_archive;
@@ -102,6 +103,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         ways,
         for_the_lock: _,
         not_seen,
+        sees_programs,
         accounts: with_accounts,
     } = look_at(run, options)?;
     failpoint::reached("the catalog is read");
@@ -131,11 +133,16 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         Some(left) => Arc::clone(&left.store),
         None => reached.map_or_else(create, Ok)?,
     };
-    let version = env!("CARGO_PKG_VERSION");
     let marked = match &left {
-        Some(_) => archive::marker::take_over(&*store, version),
-        None => archive::marker::set(&*store, version),
+        Some(_) => Ok(()),
+        None => archive::marker::set(&*store, env!("CARGO_PKG_VERSION")),
     };
+    // Whoever comes later knows by it that this dump is not gone.
+    let started = begin.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let started = left.as_ref().map_or(started, |left| left.started.clone());
+    let heartbeat = marked
+        .is_ok()
+        .then(|| Heartbeat::begin(&store, &options.to, &started));
     let outcome = match marked {
         // Another dump owns the directory, so nothing in it may be removed.
         Err(archive::ArchiveError::Store(e)) if e.busy() => {
@@ -151,6 +158,8 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
             before: None,
             unchanged,
             left: left.as_ref().map(|left| left.generation),
+            heartbeat,
+            sees_programs,
             store: &*store,
             throttle: throttle.as_ref(),
             begin,
@@ -165,7 +174,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
             Ok(summary)
         }
         Err(e) => {
-            match options.resume {
+            match options.resume && progress::is_there(&*store) {
                 true => run.observer.warn(format!(
                     "what is finished is kept in {}: the same command continues it",
                     options.to
@@ -190,6 +199,8 @@ struct LookedAt<'a> {
     for_the_lock: Vec<String>,
     /// What may be missing, because the account does not see it.
     not_seen: Vec<String>,
+    /// Whether the account sees every view, routine and trigger of the server.
+    sees_programs: bool,
     /// Which accounts are dumped.
     accounts: Option<&'a Choice>,
 }
@@ -238,7 +249,10 @@ fn look_at<'a>(run: &Run, options: &'a Options) -> Result<LookedAt<'a>> {
         visible::not_seen(&mut source.control, &source.id, &account, options, &catalog)?;
     let (with_accounts, unread) = accounts::wanted(&account, options)?;
     not_seen.extend(unread);
+    let sees_programs =
+        account.has("SELECT") && account.has("TRIGGER") && account.sees_every_schema();
     Ok(LookedAt {
+        sees_programs,
         source,
         catalog,
         ways,
@@ -305,6 +319,8 @@ struct Dump<'a> {
     unchanged: Option<Unchanged<'a>>,
     /// How many runs have written what there is, if it goes on with that.
     left: Option<u32>,
+    heartbeat: Option<Heartbeat>,
+    sees_programs: bool,
     store: &'a dyn Store,
     throttle: Option<&'a Throttle>,
     begin: jiff::Timestamp,
@@ -397,6 +413,7 @@ impl Dump<'_> {
                     control: &mut *control,
                     reader,
                     id,
+                    sees_programs: self.sees_programs,
                     position: &achieved.position,
                     tables: &written.tables,
                     files: &written.files,
@@ -463,6 +480,8 @@ impl Dump<'_> {
             files,
             begin: self.begin,
         };
+        // It would write the mark again that is removed there.
+        drop(self.heartbeat.take());
         let finished = finish::finish(run, store, options, &facts, progress.is_some())?;
         drop(phase);
         Ok(Summary {
@@ -474,7 +493,8 @@ impl Dump<'_> {
             rows: finished.rows,
             raw_bytes: finished.raw_bytes,
             // What was written now.
-            stored_bytes: finished.stored_bytes - taken_over.as_ref().map_or(0, |t| t.stored_bytes),
+            stored_bytes: (finished.stored_bytes)
+                .saturating_sub(taken_over.as_ref().map_or(0, |t| t.stored_bytes)),
             chunks: finished.chunks,
             seconds: 0.0,
             rows_seconds: moved.seconds,

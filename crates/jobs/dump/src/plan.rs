@@ -149,7 +149,7 @@ fn divide(
             explain: split::explain(id),
         };
         if !ended.is_empty() {
-            for (behind, gap) in gaps(&ended, key.nullable()) {
+            for (behind, gap) in gaps(ended, key.nullable()) {
                 before.replace(behind);
                 number.set(0);
                 splitter.split(&gap, &mut |range, _| send(range, false))?;
@@ -313,6 +313,20 @@ mod tests {
         let wanted = [(&[0][..], None, Some("5")), (&[2], Some("6"), Some("8"))];
         assert_eq!(found, ended(&wanted, plain));
         assert_eq!(gaps(&[], false), ended(&[(&[0], None, None)], plain));
+    }
+
+    /// A run that plans behind a range again has to find its own numbers in between.
+    #[test]
+    fn numbers_of_later_runs_stay_in_order() {
+        let kept = ended(
+            &[(&[1], None, Some("2")), (&[2], Some("4"), Some("6"))],
+            Nulls::Included,
+        );
+        let found = gaps(&kept, false);
+        assert_eq!(found.len(), 2);
+        let first = [&found[0].0[..], &[7]].concat();
+        assert!(kept[0].0 < first && first < kept[1].0);
+        assert!([&found[1].0[..], &[1]].concat() > kept[1].0);
     }
 
     #[test]

@@ -49,7 +49,10 @@ impl Readers<'_> {
             stop.check()?;
             let task = match tasks.recv_timeout(Duration::from_millis(20)) {
                 Ok(task) => task,
-                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Timeout) => {
+                    self.progress.map_or(Ok(()), Progress::tick)?;
+                    continue;
+                }
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             };
             self.counters.busy.add(1);

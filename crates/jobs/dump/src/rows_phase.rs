@@ -120,6 +120,7 @@ impl RowsPhase<'_> {
                 while reading.load(Ordering::Acquire) > 0 && !stop.is_requested() {
                     std::thread::sleep(Duration::from_millis(20));
                     checked += 1;
+                    self.progress.map_or(Ok(()), Progress::tick)?;
                     let stored = phase.counters.stored.get();
                     if checked.is_multiple_of(16) && stored > synced {
                         synced = stored;

@@ -118,8 +118,16 @@ pub struct TableState {
     kept: Mutex<Vec<(Kept, RowDigest)>>,
     /// Its rows as an earlier dump has them; then none are read.
     taken: OnceLock<Taken>,
-    /// The tasks that an unfinished dump has ended.
-    ended: OnceLock<Vec<Ended>>,
+    /// What an unfinished dump has finished of it.
+    ended: OnceLock<Finished>,
+}
+
+/// What an unfinished dump has finished of a table.
+#[derive(Debug, Default)]
+struct Finished {
+    tasks: Vec<Ended>,
+    /// By series, in the order of the key.
+    ranges: Vec<Vec<(Order, KeyRange)>>,
 }
 
 impl TableState {
@@ -167,42 +175,50 @@ impl TableState {
     }
 
     /// Keeps what an unfinished dump has finished of it.
-    pub fn keep(&self, ended: &[Ended]) {
-        for task in ended {
-            let chunks = task.chunks_of(self).into_iter().flatten();
+    pub fn keep(&self, tasks: &[Ended]) {
+        let mut kept = Finished::default();
+        // In the order of the key, and with new numbers: what is planned between two of them gets numbers behind the first.
+        let mut tasks = tasks.to_vec();
+        tasks.sort_by(|a, b| (&a.partition, &a.order).cmp(&(&b.partition, &b.order)));
+        kept.ranges.resize(self.series.len(), Vec::new());
+        for mut task in tasks {
+            let chunks = task.chunks_of(self).unwrap_or_default();
+            if let Some(first) = chunks.first() {
+                let ranges = &mut kept.ranges[first.series];
+                task.order = vec![ranges.len() as u32 + 1];
+                ranges.push((task.order.clone(), first.range.clone()));
+            }
             lock(&self.chunks).extend(chunks);
-            let kept = task.generated.iter().filter_map(|g| {
+            let values = task.generated.iter().filter_map(|g| {
                 let kept = Kept {
                     column: g.column.clone(),
                     index: g.index.clone(),
                 };
                 Some((kept, g.digest()?))
             });
-            lock(&self.kept).extend(kept);
+            lock(&self.kept).extend(values);
+            kept.tasks.push(task);
         }
-        for (n, series) in self.series.iter().enumerate() {
-            let chunks = lock(&self.chunks);
-            let used = chunks.iter().filter(|c| c.series == n).map(|c| c.number);
-            series.keep_numbers(&used.collect());
+        let mut used = vec![HashSet::new(); self.series.len()];
+        for chunk in lock(&self.chunks).iter() {
+            used[chunk.series].insert(chunk.number);
+        }
+        for (series, used) in self.series.iter().zip(&used) {
+            series.keep_numbers(used);
         }
         // Once, before any row is read.
-        let _ = self.ended.set(ended.to_vec());
+        let _ = self.ended.set(kept);
     }
 
-    /// What an unfinished dump has finished of it.
+    /// The tasks that an unfinished dump has ended.
     pub fn ended(&self) -> &[Ended] {
-        self.ended.get().map_or(&[], Vec::as_slice)
+        self.ended.get().map_or(&[], |kept| &kept.tasks)
     }
 
     /// The ranges of a series that an unfinished dump has read, in the order of the key.
-    pub fn ended_ranges(&self, series: usize) -> Vec<(Order, KeyRange)> {
-        let of_series = |task: &Ended| {
-            let chunk = task.chunks_of(self)?.into_iter().next()?;
-            (chunk.series == series).then(|| (task.order.clone(), chunk.range))
-        };
-        let mut all: Vec<_> = self.ended().iter().filter_map(of_series).collect();
-        all.sort_by(|a, b| a.0.cmp(&b.0));
-        all
+    pub fn ended_ranges(&self, series: usize) -> &[(Order, KeyRange)] {
+        let kept = self.ended.get().and_then(|kept| kept.ranges.get(series));
+        kept.map_or(&[], Vec::as_slice)
     }
 
     /// Takes its rows over from an earlier dump.

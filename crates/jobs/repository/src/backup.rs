@@ -5,6 +5,7 @@ use crate::catalog::Entry;
 use crate::incremental::Incremental;
 use crate::layout::{BackupId, ServerName, backup_place, random};
 use crate::lock::{Lock, Purpose};
+use crate::prune::clear;
 use crate::repo::Repository;
 use base::{Result, failpoint};
 use encryption::Place;
@@ -140,6 +141,11 @@ pub fn backup(run: &Run, repository: &Repository, planned: &Planned, how: &How) 
             "the backup has ended, and it is not whole",
         )
     })?;
+    if let Err(e) = repository.check_references(server, id) {
+        // It would be listed by the next run, and could not be restored.
+        clear(place, None)?;
+        return Err(e);
+    }
     if let Made::Dump(dump) = &made {
         entry.impact = dump.impact.as_ref().and_then(|report| report.effect);
     }

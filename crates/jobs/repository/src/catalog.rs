@@ -19,7 +19,7 @@ const VERSION: u32 = 1;
 /// Of a snapshot. Who knows only logical backups then says that it cannot read the entry, and leaves the backup alone.
 const VERSION_WITH_KIND: u32 = 2;
 
-/// Of a backup that refers to files of others. Who does not know that would remove them, and so does not prune what it cannot read.
+/// Of a backup that refers to files of others. Who does not know of that says that it cannot read the entry.
 const VERSION_WITH_REFERENCES: u32 = 3;
 
 /// Version of the copies; others are not read.

@@ -5,7 +5,7 @@
 //! of their files stay that a listed backup refers to, in a directory that is marked as incomplete.
 
 use crate::catalog::{BackupKind, Entry};
-use crate::layout::{ServerName, parse_entry_name};
+use crate::layout::{BackupId, ServerName, parse_entry_name};
 use crate::lock::{Lock, Purpose};
 use crate::repo::{Repository, names, storage};
 use archive::{FileRecord, Manifest, References};
@@ -13,6 +13,7 @@ use base::{Error, Kind, Result};
 use dump::{Base, Held};
 use encryption::{Keys, Place};
 use run::{Run, failure};
+use std::collections::hash_map::Entry as Slot;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use store::EntryKind;
@@ -146,40 +147,95 @@ impl Repository {
         })
     }
 
-    /// By directory: the files of this server's backups that listed backups refer to.
-    pub(crate) fn needed(&self, server: &ServerName) -> Result<BTreeMap<String, Needed>> {
+    /// By directory: the files of this server's backups that others refer to, which are listed or will be. What was read before is in
+    /// `known`: references never change.
+    pub(crate) fn needed(
+        &self,
+        server: &ServerName,
+        known: &mut KnownReferences,
+    ) -> Result<BTreeMap<String, Needed>> {
         let (entries, damaged) = self.entries(Some(server))?;
         let referring = entries.iter().filter(|e| !e.refers_to.is_empty());
         let mut referring = referring
-            .map(|e| Ok((names(e)?.1, e.refers_to.clone())))
+            .map(|e| Ok((names(e)?.1, Some(&e.refers_to[..]))))
             .collect::<Result<Vec<_>>>()?;
-        // Whether such a backup refers to others only its archive says.
+        // Of these only the archive says whether they refer to others. One that is whole is listed when a run comes to it.
         let damaged = damaged.iter().filter_map(|name| parse_entry_name(name));
-        referring.extend(damaged.map(|(_, id)| (id, Vec::new())));
+        referring.extend(damaged.map(|(_, id)| (id, None)));
+        let unlisted = self.unlisted(Some(server), &entries)?;
+        referring.extend(unlisted.into_iter().map(|u| (u.id, None)));
         let mut needed: BTreeMap<String, Needed> = BTreeMap::new();
         for (id, refers_to) in referring {
-            let references = match self.backup_place(server, &id).open(None) {
-                Ok(store) => References::read(&*store).ok().flatten(),
-                Err(e) if e.not_found() => None,
-                Err(e) => {
-                    let doing = format!("cannot read the backup {server}@{id}");
-                    return Err(storage(&doing, &e));
-                }
+            let references = match known.entry((server.clone(), id.clone())) {
+                Slot::Occupied(known) => known.into_mut(),
+                Slot::Vacant(slot) => slot.insert(self.references_of(server, &id)?),
             };
-            for (directory, files) in references.iter().flat_map(References::directories) {
+            let all = references.iter().flat_map(References::directories);
+            for (directory, files) in all {
                 let all = needed.entry(directory.to_owned()).or_default();
                 all.files.extend(files.iter().cloned());
             }
             // What is damaged will perhaps be mended.
-            let unread = refers_to.into_iter();
+            let unread = refers_to.unwrap_or_default().iter();
             let unread = unread.filter(|d| references.as_ref().is_none_or(|r| r.of(d).is_none()));
             for directory in unread {
-                needed.entry(directory).or_default().everything = true;
+                needed.entry(directory.clone()).or_default().everything = true;
             }
         }
         Ok(needed)
     }
+
+    /// The references of a backup; `None` if it has none that can be read.
+    fn references_of(&self, server: &ServerName, id: &BackupId) -> Result<Option<References>> {
+        let cannot =
+            |e: &store::Error| storage(&format!("cannot read the backup {server}@{id}"), e);
+        let store = match self.backup_place(server, id).open(None) {
+            Ok(store) => store,
+            Err(e) if e.not_found() => return Ok(None),
+            Err(e) => return Err(cannot(&e)),
+        };
+        match References::read(&*store) {
+            Err(archive::ArchiveError::Store(e)) => Err(cannot(&e)),
+            read => Ok(read.ok().flatten()),
+        }
+    }
+
+    /// Whether a backup that is about to be listed has all files that it refers to: a host that slept for long has lost its lock on them.
+    pub(crate) fn check_references(&self, server: &ServerName, id: &BackupId) -> Result<()> {
+        let references = self.references_of(server, id)?;
+        for (directory, files) in references.iter().flat_map(References::directories) {
+            let held = BackupId::parse(directory).map(|held| self.backup_place(server, &held));
+            let there: BTreeSet<String> = match held.map(|place| place.open(None)).transpose() {
+                Ok(store) => store
+                    .map_or_else(|| Ok(Vec::new()), |s| s.list())
+                    .map_err(|e| storage("cannot list the files that are taken over", &e))?
+                    .into_iter()
+                    .map(|e| e.name)
+                    .collect(),
+                Err(e) if e.not_found() => BTreeSet::new(),
+                Err(e) => return Err(storage("cannot list the files that are taken over", &e)),
+            };
+            if !files.is_subset(&there) {
+                let what = format!(
+                    "files of {server}@{directory} that were taken over have been removed meanwhile"
+                );
+                return Err(Error::new(Kind::Target, what).hint("make the backup again"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is left of backups that were pruned, because others refer to their files.
+    pub fn held(&self, server: Option<&ServerName>) -> Result<Vec<(ServerName, BackupId)>> {
+        let (entries, _) = self.entries(server)?;
+        let unlisted = self.unlisted(server, &entries)?;
+        let held = unlisted.into_iter().filter(|u| u.held);
+        Ok(held.map(|u| (u.server, u.id)).collect())
+    }
 }
+
+/// References that were read.
+pub(crate) type KnownReferences = HashMap<(ServerName, BackupId), Option<References>>;
 
 /// What of a backup others need.
 #[derive(Clone, Debug, Default)]

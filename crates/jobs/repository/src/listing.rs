@@ -24,6 +24,8 @@ pub struct Listing {
     pub damaged: Vec<String>,
     /// What lies in the place of backups and is not in the catalog.
     pub unlisted: Vec<Unlisted>,
+    /// What is left of backups that were pruned, because others refer to their files, with the bytes of it.
+    pub held: Vec<(Unlisted, u64)>,
     /// Drills, the oldest first.
     pub proofs: Vec<Proof>,
     /// Files of drills that say something else than their names, and do not count.
@@ -153,8 +155,17 @@ impl Repository {
         let copies = self.copies();
         let proofs = self.proofs(server, &copies)?;
         let (entries, damaged) = self.entries_with(server, copies)?;
-        let mut unlisted = self.unlisted(server, &entries)?;
-        unlisted.retain(|u| !u.held);
+        let (held, unlisted): (Vec<_>, Vec<_>) = self
+            .unlisted(server, &entries)?
+            .into_iter()
+            .partition(|u| u.held);
+        let held = held.into_iter().map(|u| {
+            let store = self.backup_place(&u.server, &u.id).open(None);
+            let files = store.and_then(|s| s.list());
+            let files = files.map_err(|e| storage("cannot list the backups", &e))?;
+            Ok((u, files.iter().map(|f| f.size).sum()))
+        });
+        let held = held.collect::<Result<Vec<_>>>()?;
         let (mut windows, mut damaged_logs) = (Vec::new(), Vec::new());
         for of in self.servers_with_logs()? {
             if server.is_some_and(|s| *s != of) {
@@ -172,6 +183,7 @@ impl Repository {
             entries,
             damaged,
             unlisted,
+            held,
             proofs: proofs.counted,
             damaged_drills: proofs.damaged,
         })

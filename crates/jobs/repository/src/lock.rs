@@ -6,6 +6,7 @@
 //! owner on this host the process itself is looked for, so that after a kill nobody waits.
 
 use crate::layout::{BACKUPS, BackupId, LOCKS, ServerName, random};
+use base::process::{namespace, started};
 use base::{Error, Kind, Result, failpoint};
 use run::failure;
 use serde::{Deserialize, Serialize};
@@ -103,27 +104,6 @@ impl Owner {
             self.pid, self.host, self.since
         ))
     }
-}
-
-fn namespace() -> String {
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
-    let space = std::fs::read_link("/proc/self/ns/pid");
-    match (boot, space) {
-        (Ok(boot), Ok(space)) => format!("{} {}", boot.trim(), space.display()),
-        _ => String::new(),
-    }
-}
-
-/// When a process began, in ticks since the boot; `None` if there is none of that number.
-fn started(pid: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name of the program, in parentheses, may hold anything.
-    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    // A process that has ended, and whose parent has not asked for it yet, does nothing any more.
-    if matches!(*fields.first()?, "Z" | "X") {
-        return None;
-    }
-    fields.get(19)?.parse().ok()
 }
 
 /// A lock of this process, kept fresh until it is dropped.

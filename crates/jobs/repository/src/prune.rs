@@ -6,7 +6,7 @@
 //! keeps them apart.
 
 use crate::catalog::{BackupKind, Entry};
-use crate::incremental::Needed;
+use crate::incremental::{KnownReferences, Needed};
 use crate::layout::{BackupId, ServerName};
 use crate::listing::Unlisted;
 use crate::lock::{self, Lock};
@@ -132,6 +132,7 @@ pub fn prune(
         refusals,
         ..Pruned::default()
     };
+    let mut known = KnownReferences::new();
     for keep in judged {
         run.check()?;
         let mut removal = Removal {
@@ -150,7 +151,7 @@ pub fn prune(
                 if let Some(lock) = &lock {
                     lock.check()?;
                 }
-                match remove(repository, &removal.keep.entry)? {
+                match remove(repository, &removal.keep.entry, &mut known)? {
                     Some(left) => (removal.removed, removal.needed_bytes) = (true, left),
                     None => removal.why = Some("in use".to_owned()),
                 }
@@ -181,7 +182,8 @@ pub fn prune(
         run.check()?;
         if let Some(lock) = &lock {
             lock.check()?;
-            if clear_unneeded(repository, &left.server, &left.id)? > 0 {
+            let of = (left.server.clone(), left.id.clone());
+            if clear_unneeded(repository, &of, &mut known)? > 0 {
                 continue;
             }
         } else if left.held {
@@ -259,7 +261,11 @@ fn clocks(repository: &Repository, entries: &[Entry]) -> Result<Option<Error>> {
 }
 
 /// Removes a backup, and says how many bytes of it others need; `None` if somebody has begun to use it.
-fn remove(repository: &Repository, entry: &Entry) -> Result<Option<u64>> {
+fn remove(
+    repository: &Repository,
+    entry: &Entry,
+    known: &mut KnownReferences,
+) -> Result<Option<u64>> {
     let of = names(entry)?;
     repository.unlist(entry)?;
     failpoint::reached("the backup is off the list");
@@ -270,13 +276,17 @@ fn remove(repository: &Repository, entry: &Entry) -> Result<Option<u64>> {
         repository.add(entry)?;
         return Ok(None);
     }
-    clear_unneeded(repository, &of.0, &of.1).map(Some)
+    clear_unneeded(repository, &of, known).map(Some)
 }
 
 /// Removes the files of a backup that is not listed, but for those that others need; returns the bytes of these.
-fn clear_unneeded(repository: &Repository, server: &ServerName, id: &BackupId) -> Result<u64> {
+fn clear_unneeded(
+    repository: &Repository,
+    (server, id): &(ServerName, BackupId),
+    known: &mut KnownReferences,
+) -> Result<u64> {
     // Read when its own entry is gone: no backup that comes now refers to it.
-    let needed = repository.needed(server)?;
+    let needed = repository.needed(server, known)?;
     clear(
         &repository.backup_place(server, id),
         needed.get(id.as_str()),
@@ -284,7 +294,7 @@ fn clear_unneeded(repository: &Repository, server: &ServerName, id: &BackupId) -
 }
 
 /// Removes the files of an archive but for those that others need, so that at no moment it looks whole; returns the bytes of these.
-fn clear(place: &Location, needed: Option<&Needed>) -> Result<u64> {
+pub(crate) fn clear(place: &Location, needed: Option<&Needed>) -> Result<u64> {
     let fail = |e: store::Error| failure::store(format_args!("cannot remove {place}"), &e);
     let store = match place.open(None) {
         Ok(store) => store,

@@ -15,7 +15,7 @@ pub fn open(from: &Place) -> Result<Archive> {
 
 /// Opens an archive without its damaged tables.
 pub fn open_tolerant(from: &Place) -> Result<Archive> {
-    let store = store(from)?;
+    let store = from.open_tolerant().map_err(|e| place_error(from, &e))?;
     Archive::open_tolerant(Arc::clone(&store)).map_err(|e| {
         nothing(from, &*store)
             .unwrap_or_else(|| failure::archive(format_args!("cannot use {from}"), &e))

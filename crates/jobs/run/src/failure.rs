@@ -112,6 +112,9 @@ pub fn encryption(doing: impl std::fmt::Display, error: &encryption::Error) -> E
         E::Damaged { .. } => Error::new(Kind::Archive, said).hint(
             "without this file the archive cannot be opened: copy it again from another copy",
         ),
+        E::NotBeside(_) => Error::new(Kind::Archive, said).hint(
+            "an incremental backup is read where it was made: penstock copy makes an archive of it there that is whole by itself",
+        ),
         _ => Error::new(Kind::Usage, said),
     }
 }

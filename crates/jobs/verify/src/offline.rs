@@ -91,8 +91,27 @@ fn locked(run: &Run, from: &Place, threads: usize) -> Result<Offline> {
         .map_err(|e| archives::open_error(from, &e))?;
     let phase = run.phase("checking the encrypted files", threads);
     let progress = |bytes: u64| phase.counters.stored.add(bytes);
-    let found = encryption::check_files(&*store, threads, &progress, &run.cancel)
-        .map_err(|e| archives::place_error(from, &e))?;
+    let wrong = |e: encryption::Error| archives::place_error(from, &e);
+    let mut found =
+        encryption::check_files(&*store, None, threads, &progress, &run.cancel).map_err(wrong)?;
+    let references = archive::References::read(&*store)
+        .map_err(|e| failure::archive(format_args!("cannot check {from}"), &e))?;
+    for (directory, files) in references.iter().flat_map(archive::References::directories) {
+        let place = from.location().beside(directory);
+        let beside = match place.map(|place| place.open(None)).transpose() {
+            Ok(Some(beside)) => beside,
+            Err(e) if !e.not_found() => return Err(archives::open_error(from, &e)),
+            _ => return Err(wrong(encryption::Error::NotBeside(directory.to_owned()))),
+        };
+        let more = encryption::check_files(&*beside, Some(files), threads, &progress, &run.cancel);
+        let more = more.map_err(wrong)?;
+        found.files += more.files;
+        found.bytes += more.bytes;
+        let problems = more.problems.into_iter();
+        found
+            .problems
+            .extend(problems.map(|problem| format!("{directory}/{problem}")));
+    }
     drop(phase);
     run.check()?;
     for name in &found.strays {

@@ -6,6 +6,7 @@
 //! it and without a manifest was written by MySQL Shell.
 
 use crate::Result;
+use base::process;
 use serde::{Deserialize, Serialize};
 use store::Store;
 
@@ -22,6 +23,34 @@ pub struct Marker {
     /// Version of the tool.
     #[serde(default)]
     pub tool_version: String,
+    /// When the process began, in ticks since the boot.
+    #[serde(default)]
+    pub ticks: u64,
+    /// The boot and the process namespace in which its number means anything.
+    #[serde(default)]
+    pub namespace: String,
+}
+
+impl Marker {
+    fn of_this_process(tool_version: &str) -> Marker {
+        let pid = std::process::id();
+        Marker {
+            started: jiff::Timestamp::now()
+                .strftime("%Y-%m-%dT%H:%M:%SZ")
+                .to_string(),
+            pid,
+            tool_version: tool_version.to_owned(),
+            ticks: process::started(pid).unwrap_or(0),
+            namespace: process::namespace(),
+        }
+    }
+
+    /// Whether the process is gone; `None` where that cannot be known, as on another host.
+    pub fn is_gone(&self) -> Option<bool> {
+        let here = process::namespace();
+        let known = !here.is_empty() && self.namespace == here;
+        known.then(|| process::started(self.pid) != Some(self.ticks))
+    }
 }
 
 /// Declares the archive incomplete; the first write of a dump.
@@ -33,24 +62,14 @@ pub fn set(store: &dyn Store, tool_version: &str) -> Result<()> {
     Ok(())
 }
 
-/// Declares that this process goes on with the archive; the first write of such a run.
-pub fn take_over(store: &dyn Store, tool_version: &str) -> Result<()> {
-    let text = crate::meta::to_json(&Marker::of_this_process(tool_version));
-    store.put(INCOMPLETE, text.as_bytes())?;
-    store.sync()?;
+/// Declares that this process continues the archive, or that it is still there; `started` stays what it was.
+pub fn renew(store: &dyn Store, tool_version: &str, started: &str) -> Result<()> {
+    let marker = Marker {
+        started: started.to_owned(),
+        ..Marker::of_this_process(tool_version)
+    };
+    store.put(INCOMPLETE, crate::meta::to_json(&marker).as_bytes())?;
     Ok(())
-}
-
-impl Marker {
-    fn of_this_process(tool_version: &str) -> Marker {
-        Marker {
-            started: jiff::Timestamp::now()
-                .strftime("%Y-%m-%dT%H:%M:%SZ")
-                .to_string(),
-            pid: std::process::id(),
-            tool_version: tool_version.to_owned(),
-        }
-    }
 }
 
 /// Whether the archive is declared incomplete, and by whom where that can be read.
@@ -64,6 +83,8 @@ pub fn get(store: &dyn Store) -> Result<Option<Marker>> {
         started: "unknown".to_owned(),
         pid: 0,
         tool_version: String::new(),
+        ticks: 0,
+        namespace: String::new(),
     })))
 }
 

@@ -11,6 +11,7 @@ pub mod failpoint;
 pub mod limiter;
 pub mod lock;
 pub mod pace;
+pub mod process;
 pub mod secret;
 pub mod typed;
 pub mod units;

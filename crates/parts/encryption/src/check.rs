@@ -3,7 +3,7 @@
 use crate::names::{INDEX, Index, damaged};
 use crate::{KEY, Result};
 use base::Cancel;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,9 +22,10 @@ pub struct Found {
     pub strays: Vec<String>,
 }
 
-/// Reads every file of an encrypted archive; `progress` gets the bytes.
+/// Reads every file of an encrypted archive, or these, which others refer to; `progress` gets the bytes.
 pub fn check_files(
     store: &dyn Store,
+    only: Option<&BTreeSet<String>>,
     threads: usize,
     progress: &(dyn Fn(u64) + Sync),
     cancel: &Cancel,
@@ -39,12 +40,15 @@ pub fn check_files(
         .collect();
     let mut strays: Vec<String> = there.keys().cloned().collect();
     let own = [KEY, INDEX, archive::references::REFERENCES];
-    strays.retain(|n| !own.contains(&n.as_str()) && !index.files.contains_key(n));
+    strays.retain(|n| only.is_none() && !own.contains(&n.as_str()) && !index.files.contains_key(n));
     let found = Mutex::new(Found {
         strays,
         ..Found::default()
     });
-    let all: Vec<_> = index.files.iter().collect();
+    let names = index.files.iter();
+    let all: Vec<_> = names
+        .filter(|(name, _)| only.is_none_or(|only| only.contains(*name)))
+        .collect();
     let next = AtomicUsize::new(0);
     let work = || {
         while let Some((name, wanted)) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -78,6 +82,12 @@ pub fn check_files(
         }
     });
     let mut found = base::lock::into_inner(found);
+    let unknown = only.into_iter().flatten();
+    let unknown = unknown.filter(|name| !index.files.contains_key(*name));
+    found.problems.extend(unknown.map(|name| {
+        let name = base::units::printable(name);
+        format!("{name}: it is not in the list of the archive that holds it")
+    }));
     // Its digest is in no list, because a new key replaces it; but without it the rest is lost.
     match key(store) {
         Ok(bytes) => {

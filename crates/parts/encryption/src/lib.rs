@@ -67,6 +67,9 @@ pub enum Error {
         /// What does not fit.
         what: String,
     },
+    /// Files of the archive lie in another one beside it, which is not there.
+    #[error("it needs files of the archive {} beside it, which is not there", base::units::printable(.0))]
+    NotBeside(String),
     /// A key that was named cannot be used.
     #[error("{0}")]
     Unusable(String),

@@ -83,6 +83,15 @@ impl Place {
 
     /// The archive that is there, decrypted if it is encrypted, with the files that it refers to in archives beside it.
     pub fn open(&self, limiter: Option<&Arc<RateLimiter>>) -> Result<Arc<dyn Store>> {
+        self.opened(limiter, false)
+    }
+
+    /// The same; files of archives beside it that are not there are missing, and no error.
+    pub fn open_tolerant(&self) -> Result<Arc<dyn Store>> {
+        self.opened(None, true)
+    }
+
+    fn opened(&self, limiter: Option<&Arc<RateLimiter>>, tolerant: bool) -> Result<Arc<dyn Store>> {
         let inner = self.location.open(limiter)?;
         // Of an archive that is not finished there is nothing to open, and that is said by whoever reads it.
         if inner.size(marker::INCOMPLETE)?.is_some() {
@@ -99,8 +108,10 @@ impl Place {
             let there = place.map(|place| self.moved(place).open_held(limiter));
             match there.transpose() {
                 Ok(store) => beside.extend(store.map(|s| (s, files.clone()))),
-                // Its files are then missing, and are named one by one.
-                Err(Error::Store(e)) if e.not_found() => {}
+                Err(Error::Store(e)) if e.not_found() && tolerant => {}
+                Err(Error::Store(e)) if e.not_found() => {
+                    return Err(Error::NotBeside(directory.to_owned()));
+                }
                 Err(e) => return Err(e),
             }
         }

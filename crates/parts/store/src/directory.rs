@@ -65,11 +65,7 @@ impl Directory {
         }
         let dir = Self::opened(path, made)?;
         // Before reading it: of two processes that find it empty at the same time only one may continue.
-        if let Err(e @ rustix::io::Errno::WOULDBLOCK) =
-            rfs::flock(&dir.0.fd, rfs::FlockOperation::NonBlockingLockExclusive)
-        {
-            return Err(Error::new("lock directory", &shown, e));
-        }
+        dir.locked()?;
         if !dir.list()?.is_empty() {
             let why = io::Error::new(
                 io::ErrorKind::DirectoryNotEmpty,
@@ -78,6 +74,23 @@ impl Directory {
             return Err(Error::new("create directory", &shown, why));
         }
         Ok(dir)
+    }
+
+    /// An existing directory that no other process may fill meanwhile: [`Error::busy`] if one does.
+    pub fn open_alone(path: impl AsRef<Path>) -> Result<Self> {
+        let dir = Self::opened(path.as_ref(), false)?;
+        dir.locked()?;
+        Ok(dir)
+    }
+
+    /// Locks it for as long as it is open.
+    fn locked(&self) -> Result<()> {
+        match rfs::flock(&self.0.fd, rfs::FlockOperation::NonBlockingLockExclusive) {
+            Err(e @ rustix::io::Errno::WOULDBLOCK) => {
+                Err(Error::new("lock directory", &self.describe(), e))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// An existing directory, to read from or add to.
@@ -239,6 +252,10 @@ impl Store for Directory {
         let mut unsynced = lock(&self.0.unsynced);
         unsynced.retain(|n| n != name);
         Ok(())
+    }
+
+    fn not_durable(&self, name: &str) {
+        lock(&self.0.unsynced).push(name.to_owned());
     }
 
     fn sync(&self) -> Result<()> {

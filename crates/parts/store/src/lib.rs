@@ -98,6 +98,9 @@ pub trait Store: Send + Sync {
     /// Removes an object; an error if it is not there.
     fn remove(&self, name: &str) -> Result<()>;
 
+    /// Has the next [`Store::sync`] make an object durable that another process has written.
+    fn not_durable(&self, _name: &str) {}
+
     /// Makes every object finished so far durable, contents and names.
     fn sync(&self) -> Result<()>;
 

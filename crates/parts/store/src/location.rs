@@ -138,6 +138,18 @@ impl Location {
         }
     }
 
+    /// The same as [`Location::open`]; while it is open no other process can fill a directory of this host.
+    pub fn open_alone(&self, limiter: Option<&Arc<RateLimiter>>) -> Result<Arc<dyn Store>> {
+        let Location::Directory(path) = self else {
+            return self.open(limiter);
+        };
+        let directory = Directory::open_alone(path)?;
+        Ok(match limiter {
+            Some(limiter) => Arc::new(directory.through(limiter)),
+            None => Arc::new(directory),
+        })
+    }
+
     /// Opens what is there, to read from or add to. A prefix of an object store is always there.
     pub fn open(&self, limiter: Option<&Arc<RateLimiter>>) -> Result<Arc<dyn Store>> {
         Ok(match self {

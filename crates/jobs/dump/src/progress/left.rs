@@ -6,11 +6,14 @@ use archive::marker::{self, Marker};
 use archive::{FileRecord, Manifest};
 use base::units::printable;
 use base::{Error, Kind, Result};
+use crossbeam_channel::{RecvTimeoutError, Sender};
 use rows::new_archive;
 use run::{Run, failure};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use store::{EntryKind, Location, Store};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use store::{EntryKind, Location, PARTIAL_SUFFIX, Store};
 
 /// A file of progress is no larger than this, in bytes.
 const LIMIT: u64 = 1 << 30;
@@ -20,16 +23,25 @@ pub struct Left {
     pub store: Arc<dyn Store>,
     /// The highest of its runs.
     pub generation: u32,
+    /// When the first of them began.
+    pub started: String,
     /// What can be used of it, if anything.
     pub base: Option<Base>,
 }
 
-/// Looks for an unfinished dump in this place; `None`: there is nothing.
+/// A dump in a place of another host writes its mark again this often …
+pub const RENEWED: Duration = Duration::from_secs(60);
+
+/// … and is gone if it has not for this long, by the clock of that place.
+const GONE: Duration = Duration::from_secs(600);
+
+/// Looks for an unfinished dump in this place, and takes it over; `None`: there is nothing.
 pub fn find(run: &Run, to: &encryption::Place) -> Result<Option<Left>> {
     let cannot = |e: &store::Error| failure::store(format_args!("cannot read {to}"), e);
-    let store = match to.location().open(Some(&run.disk_limiter)) {
+    let store = match to.location().open_alone(Some(&run.disk_limiter)) {
         Ok(store) => store,
         Err(e) if e.not_found() => return Ok(None),
+        Err(e) if e.busy() => return Err(running(to, "")),
         Err(e) => return Err(cannot(&e)),
     };
     let listed = store.list().map_err(|e| cannot(&e))?;
@@ -47,12 +59,34 @@ pub fn find(run: &Run, to: &encryption::Place) -> Result<Option<Left>> {
             _ => new_archive::not_empty(to),
         });
     };
-    if is_running(to, &marker) {
-        let what = format!("the dump in {to} is still running (process {})", marker.pid);
-        return Err(Error::new(Kind::Target, what).hint("wait for it, or end it"));
-    }
     let generations = listed.iter().filter_map(|e| generation(&e.name));
     let highest = generations.max().unwrap_or(0);
+    if to.path().is_none() {
+        let age = age_of_mark(&*store, &listed).map_err(|e| cannot(&e))?;
+        match (marker.is_gone(), age) {
+            (Some(true), _) => {}
+            (None, Some(age)) if age > GONE => {}
+            (Some(false), _) => return Err(running(to, &format!(" (process {})", marker.pid))),
+            (None, age) => {
+                let age = age.map_or(String::new(), |a| format!(" {} s ago", a.as_secs()));
+                return Err(running(to, &format!(", or was{age}, on another host")));
+            }
+        }
+        // Of two runs that come at the same moment one has it.
+        let name = format!("{PREFIX}{}.owner.json", highest + 1);
+        match store.put_new(&name, b"{}") {
+            Err(e) if e.busy() => return Err(running(to, "")),
+            taken => taken.map_err(|e| cannot(&e))?,
+        }
+    }
+    // What was being written when it was killed would be in the way.
+    for entry in listed.iter().filter(|e| e.name.ends_with(PARTIAL_SUFFIX)) {
+        match store.remove(&entry.name) {
+            Err(e) if !e.not_found() => return Err(cannot(&e)),
+            _ => {}
+        }
+    }
+    marker::renew(&*store, env!("CARGO_PKG_VERSION"), &marker.started).map_err(unread)?;
     let there: HashMap<&str, u64> = listed
         .iter()
         .filter(|e| e.kind == EntryKind::File)
@@ -66,16 +100,19 @@ pub fn find(run: &Run, to: &encryption::Place) -> Result<Option<Left>> {
             .and_then(|_| store.read_all(&name, LIMIT).ok())?;
         Some((generation, Manifest::parse(&bytes).ok()?))
     });
+    // Above that of whoever may have begun before.
+    let left = |base| Left {
+        store: Arc::clone(&store),
+        generation: highest,
+        started: marker.started.clone(),
+        base,
+    };
     let Some((of, head)) = head else {
         run.observer.warn(format!(
-            "nothing can be used of the dump that began at {}: it was not reading rows yet",
+            "nothing can be used of the dump that began at {}: it has not noted what it had finished",
             printable(&marker.started)
         ));
-        return Ok(Some(Left {
-            store,
-            generation: highest,
-            base: None,
-        }));
+        return Ok(Some(left(None)));
     };
     let mut ended = Vec::new();
     for entry in listed.iter().filter(|e| generation(&e.name) == Some(of)) {
@@ -84,26 +121,68 @@ pub fn find(run: &Run, to: &encryption::Place) -> Result<Option<Left>> {
         ended.extend(batch.into_iter().flat_map(|b| b.tasks));
     }
     let whole = intact(run, to, &*store, &there, ended)?;
-    Ok(Some(Left {
-        generation: highest,
-        base: Some(base(&marker, head, whole)),
-        store,
-    }))
+    Ok(Some(left(Some(base(&marker, head, whole)))))
 }
 
-/// Whether the process that writes it is there, as far as this host can know.
-fn is_running(to: &Location, marker: &Marker) -> bool {
-    if to.path().is_none() || marker.pid == std::process::id() {
-        return false;
-    }
-    // A number is used again by other programs.
-    let program = |pid: &str| std::fs::read_link(format!("/proc/{pid}/exe")).ok();
-    let (theirs, ours) = (program(&marker.pid.to_string()), program("self"));
-    let name = |path: Option<std::path::PathBuf>| {
-        let name = path.and_then(|p| Some(p.file_name()?.to_string_lossy().into_owned()));
-        name.map(|n| n.trim_end_matches(" (deleted)").to_owned())
+fn running(to: &Location, which: &str) -> Error {
+    let what = format!("the dump in {to} is still running{which}");
+    let hint = match to.path() {
+        Some(_) => "wait for it, or end it",
+        None => {
+            "wait for it, or end it; on another host it counts as gone when it has written nothing for ten minutes"
+        }
     };
-    name(theirs).is_some_and(|theirs| Some(theirs) == name(ours))
+    Error::new(Kind::Target, what).hint(hint)
+}
+
+/// For how long the mark was not written, by the clock of the place.
+fn age_of_mark(store: &dyn Store, listed: &[store::Entry]) -> store::Result<Option<Duration>> {
+    const CLOCK: &str = "penstock.progress.clock";
+    let time = |all: &[store::Entry], name: &str| {
+        let entry = all.iter().find(|e| e.name == name)?;
+        entry.modified
+    };
+    store.put(CLOCK, b"{}")?;
+    let now = store.list();
+    store.remove(CLOCK)?;
+    let (then, now) = (time(listed, marker::INCOMPLETE), time(&now?, CLOCK));
+    Ok(then
+        .zip(now)
+        .map(|(then, now)| now.duration_since(then).unwrap_or_default()))
+}
+
+/// Renews the mark of a dump in a place of another host, until it is dropped.
+pub struct Heartbeat {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Heartbeat {
+    pub fn begin(store: &Arc<dyn Store>, to: &Location, started: &str) -> Heartbeat {
+        let (stop, stopped) = crossbeam_channel::bounded::<()>(0);
+        let (store, started) = (Arc::clone(store), started.to_owned());
+        let thread = to.path().is_none().then(|| {
+            std::thread::spawn(move || {
+                while stopped.recv_timeout(RENEWED) == Err(RecvTimeoutError::Timeout) {
+                    // The next one may succeed; what writes rows has its own errors.
+                    let _ = marker::renew(&*store, env!("CARGO_PKG_VERSION"), &started);
+                }
+            })
+        });
+        Heartbeat {
+            stop: Some(stop),
+            thread,
+        }
+    }
+}
+
+impl Drop for Heartbeat {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
 }
 
 /// The tasks all of whose files are what they were when they were finished: a crash of the host may have taken something back.
@@ -129,6 +208,8 @@ fn intact(
                 && (!reads || archive::file::verify(store, name, wanted, &run.cancel, read).is_ok())
         };
         if task.files.iter().all(fits) {
+            // The process that wrote them may have had no time to make them durable.
+            task.files.keys().for_each(|name| store.not_durable(name));
             whole.push(task);
         }
     }

@@ -194,6 +194,15 @@ impl<'a> Progress<'a> {
         Ok(())
     }
 
+    /// Writes what has waited for long enough while no task has ended.
+    pub fn tick(&self) -> Result<()> {
+        let mut state = lock(&self.state);
+        match state.written.elapsed() >= every() {
+            true => self.write(&mut state),
+            false => Ok(()),
+        }
+    }
+
     fn write(&self, state: &mut State) -> Result<()> {
         state.written = Instant::now();
         if state.tasks.is_empty() {
@@ -218,6 +227,14 @@ impl<'a> Progress<'a> {
     pub fn is_own(&self, name: &str) -> bool {
         generation(name) == Some(self.generation)
     }
+}
+
+/// Whether a run could go on from what is there.
+pub fn is_there(store: &dyn Store) -> bool {
+    let heads = |name: &str| generation(name).is_some_and(|g| name == format!("{PREFIX}{g}.json"));
+    store
+        .list()
+        .is_ok_and(|all| all.iter().any(|e| heads(&e.name)))
 }
 
 /// Removes all of these files: the archive is whole.

@@ -86,6 +86,8 @@ pub struct Now<'n> {
     /// Sees the snapshot.
     pub reader: &'n mut Conn,
     pub id: &'n Identity,
+    /// Whether the account sees every view, routine and trigger.
+    pub sees_programs: bool,
     /// Of the snapshot.
     pub position: &'n Position,
     pub tables: &'n [Arc<TableState>],
@@ -149,13 +151,17 @@ impl<'a> Unchanged<'a> {
             let why = format!("the server does not log every schema ({filter})");
             self.touched.give_up(why);
         }
-        match (&self.at, here(now.position, now.id)) {
+        match (&self.at, here(now.position, &self.base.manifest, now.id)) {
             (Some(at), Ok(to)) => {
                 self.touched
                     .go_on(run, source, self.server_id, at, Some(&to))?;
             }
             (_, Err(why)) => self.touched.give_up(why),
             (None, _) => {}
+        }
+        if self.touched.has_statements() && !now.sees_programs {
+            let why = "the account may not see every view, routine and trigger that a statement may have run";
+            self.touched.give_up(why.to_owned());
         }
         if self.touched.everything().is_none() {
             programs::follow(control, &mut self.touched)?;
@@ -169,7 +175,7 @@ impl<'a> Unchanged<'a> {
             return Ok(done);
         }
         let with_others = cascades(control, &self.touched)?;
-        let changed = last_changes(control, now.id)?;
+        let changed = last_changes(control)?;
         let mut taken = Vec::new();
         for table in now.tables {
             let Some(record) = self.record(table) else {
@@ -230,10 +236,16 @@ impl<'a> Unchanged<'a> {
             let why = "its rows are chosen by a condition, which may depend on the time or on other tables";
             return Some(why.to_owned());
         }
+        let engine = &table.table.engine;
         if !table.table.transactional {
             return Some(format!(
-                "{} has no snapshots, so its rows there may be of another moment",
-                table.table.engine
+                "{engine} has no snapshots, so its rows there may be of another moment"
+            ));
+        }
+        // The rows of others may be on another server, or are written without this one's log.
+        if !engine.eq_ignore_ascii_case("InnoDB") {
+            return Some(format!(
+                "of {engine} tables the log need not have every change"
             ));
         }
         let earlier = &self.base.manifest.files;
@@ -352,8 +364,24 @@ fn since(earlier: &Manifest, id: &Identity) -> std::result::Result<Since, String
     let Some(time) = position.server_time else {
         return Err("it does not say when its snapshot was taken".to_owned());
     };
-    if id.uuid.as_deref().unwrap_or_default() != earlier.source.uuid {
+    let then = &earlier.source;
+    let address = (&id.hostname, id.port, &id.socket, &id.datadir);
+    // Old servers have no UUID.
+    let same = match id.uuid.as_deref().unwrap_or_default() {
+        "" => {
+            then.uuid.is_empty()
+                && address == (&then.hostname, then.port, &then.socket, &then.datadir)
+        }
+        uuid => uuid == then.uuid,
+    };
+    if !same {
         return Err("it is of another server".to_owned());
+    }
+    let knows_changes = id.mysql_at_least(5, 7, 0) || id.mariadb_at_least(10, 2, 2);
+    if !knows_changes {
+        return Err(format!(
+            "{id} does not know when rows of a table were changed"
+        ));
     }
     if !id.log_bin {
         return Err("the server writes no binary log".to_owned());
@@ -365,18 +393,30 @@ fn since(earlier: &Manifest, id: &Identity) -> std::result::Result<Since, String
 }
 
 /// The place of the snapshot; the error says why it proves nothing.
-fn here(position: &Position, id: &Identity) -> std::result::Result<Place, String> {
+fn here(
+    position: &Position,
+    earlier: &Manifest,
+    id: &Identity,
+) -> std::result::Result<Place, String> {
     let on = |name: &str| matches!(id.variable(name), Some("ON" | "1"));
-    if on("wsrep_on") && !on("log_slave_updates") {
+    let logs = on("log_slave_updates") || on("log_replica_updates");
+    if on("wsrep_on") && !logs {
         return Err(
             "the server is a node of a cluster and does not log what others write".to_owned(),
         );
     }
-    let replica = !position.sources.is_empty() || position.sources_hidden.is_some();
-    if replica && !on("log_slave_updates") && !on("log_replica_updates") {
+    // It may have been one at the earlier moment only.
+    let sources = !position.sources.is_empty() || !earlier.position.sources.is_empty();
+    let applied = id.variable("gtid_slave_pos").is_some_and(|p| !p.is_empty());
+    let replica = sources || applied || position.sources_hidden.is_some();
+    if replica && !logs {
         return Err(
-            "the server is a replica, or may be one, and does not log what it applies".to_owned(),
+            "the server is, was or may be a replica, and does not log what it applies".to_owned(),
         );
+    }
+    if id.variable("slave_run_triggers_for_rbr") == Some("YES") {
+        let why = "triggers run on what is replicated without being logged (slave_run_triggers_for_rbr=YES)";
+        return Err(why.to_owned());
     }
     match (&position.binlog_file, position.binlog_position) {
         (Some(file), Some(offset)) => Ok(Place {
@@ -438,12 +478,8 @@ struct LastChange {
     made: Option<u64>,
 }
 
-fn last_changes(conn: &mut Conn, id: &Identity) -> Result<HashMap<(String, String), LastChange>> {
+fn last_changes(conn: &mut Conn) -> Result<HashMap<(String, String), LastChange>> {
     let unread = |e| failure::wire("cannot see when tables were changed", e);
-    if id.has_variable("information_schema_stats_expiry") {
-        conn.execute("SET SESSION information_schema_stats_expiry = 0")
-            .map_err(unread)?;
-    }
     let rows = conn
         .fetch(
             "SELECT table_schema, table_name, UNIX_TIMESTAMP(update_time), UNIX_TIMESTAMP(create_time) \

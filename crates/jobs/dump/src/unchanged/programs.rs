@@ -5,12 +5,15 @@ use binlog_archive::{Program, Touched};
 use run::failure;
 use wire::Conn;
 
-/// Names of views and routines.
+/// Names of views and routines, and of tables whose changes others follow: those with triggers, and those that foreign keys connect.
 pub fn names(conn: &mut Conn) -> Result<Vec<String>> {
     let rows = conn
         .fetch(
             "SELECT table_name FROM information_schema.views WHERE table_schema NOT IN ('mysql', 'sys') \
-            UNION SELECT routine_name FROM information_schema.routines WHERE routine_schema NOT IN ('mysql', 'sys')",
+            UNION SELECT routine_name FROM information_schema.routines WHERE routine_schema NOT IN ('mysql', 'sys') \
+            UNION SELECT event_object_table FROM information_schema.triggers WHERE trigger_schema NOT IN ('mysql', 'sys') \
+            UNION SELECT table_name FROM information_schema.referential_constraints \
+            UNION SELECT referenced_table_name FROM information_schema.referential_constraints",
         )
         .map_err(unread)?;
     Ok(rows.into_iter().filter_map(first).collect())

@@ -65,7 +65,9 @@ const READ_AGAIN: usize = 20;
 
 /// Bytes of rows that were read, and not taken over.
 fn read_bytes(d: &dump::Summary) -> u64 {
-    d.raw_bytes - d.taken_over.as_ref().map_or(0, |t| t.raw_bytes)
+    let taken = d.taken_over.as_ref().map_or(0, |t| t.raw_bytes);
+    // What was kept of a table that cannot be read any more is not in the archive.
+    d.raw_bytes.saturating_sub(taken)
 }
 
 /// What is the same as in an earlier backup, and what had to be read again.

@@ -103,6 +103,18 @@ pub fn list(r: &Repository, l: &Listing) -> Summary {
             .with(Line::Blank)
             .with(Line::Plain(format!("{} in all", bytes(stored))));
     }
+    if !l.held.is_empty() {
+        let (n, held) = (l.held.len() as u64, l.held.iter().map(|(_, n)| n).sum());
+        item = item.with(Line::Plain(format!(
+            "and {} of {} that were removed, which others need",
+            bytes(held),
+            things(n, "backup")
+        )));
+    }
+    let held = l.held.iter().map(
+        |(u, bytes)| json!({"server": u.server.as_str(), "id": u.id.as_str(), "bytes": bytes}),
+    );
+    item = item.key("held", held.collect::<Vec<_>>());
     s.add(item);
     let windows: Vec<String> = l.windows.iter().map(window).collect();
     let json = l.windows.iter().map(|w| {
