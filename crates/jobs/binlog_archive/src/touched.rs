@@ -151,9 +151,9 @@ impl Touched {
 
     /// Takes all that programs do which statements may have run, as if it stood in the log.
     pub fn follow(&mut self, programs: &[Program]) {
-        if let Some(at) = self.programs.as_ref().and(self.calls.as_ref()) {
+        if let (Some(changed), Some(at)) = (&self.programs, &self.calls) {
             let why = format!(
-                "a statement ({at}) may have called a view, routine or trigger that was changed since"
+                "a statement ({at}) may have run a view, routine or trigger that was changed since, or that went with a table which was dropped, replaced or renamed ({changed})"
             );
             return self.give_up(why);
         }

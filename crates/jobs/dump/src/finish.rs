@@ -4,6 +4,7 @@
 use super::accounts::Dumped;
 use super::progress;
 use super::tables::TableState;
+use super::unchanged::Identities;
 use super::{Accounts, Consistency, Options, snapshot::Achieved};
 use archive::manifest::{self, ChunkEntry, GeneratedRecord, TableRecord};
 use archive::meta::{self, Capability, Done, Root};
@@ -27,6 +28,8 @@ pub struct Facts<'a> {
     pub accounts: Option<&'a Dumped<'a>>,
     pub achieved: &'a Achieved,
     pub exceptions: &'a [String],
+    /// What identifies the tables in the server, as far as the account may see that.
+    pub identities: &'a Identities,
     /// General tablespaces that tables are in.
     pub tablespaces: &'a [Tablespace],
     /// The files of definitions.
@@ -110,7 +113,7 @@ fn metadata(store: &dyn Store, options: &Options, facts: &Facts<'_>) -> Result<M
                 .iter()
                 .map(|kept| generated(state, kept))
                 .collect(),
-            ..record(state)
+            ..record(state, facts)
         };
         for chunk in state.chunks() {
             let mut entry = ChunkEntry::of(&chunk.record);
@@ -124,9 +127,9 @@ fn metadata(store: &dyn Store, options: &Options, facts: &Facts<'_>) -> Result<M
                 .insert(chunk.record.file.clone(), chunk.record.raw_bytes);
         }
         if let Some(taken) = state.taken() {
-            let indexes_without_digest = record.indexes_without_digest;
             record = TableRecord {
-                indexes_without_digest,
+                indexes_without_digest: record.indexes_without_digest,
+                identity: record.identity,
                 ..taken.record.clone()
             };
             manifest.files.extend(taken.files.clone());
@@ -192,7 +195,7 @@ pub fn head(options: &Options, facts: &Facts<'_>) -> Manifest {
     about(&mut manifest, options, facts);
     manifest.source.settings = settings_of(facts.id);
     for state in facts.tables {
-        let mut record = record(state);
+        let mut record = record(state, facts);
         record.sum_up();
         manifest.tables.push(record);
         let described = state.described.as_ref().map(|(file, _)| file);
@@ -239,7 +242,7 @@ fn about(manifest: &mut Manifest, options: &Options, facts: &Facts<'_>) {
 }
 
 /// What the manifest says of a table whose rows are not counted yet.
-fn record(state: &TableState) -> TableRecord {
+fn record(state: &TableState, facts: &Facts<'_>) -> TableRecord {
     let key = state.plan.key.as_ref();
     TableRecord {
         schema: state.table.schema.clone(),
@@ -253,6 +256,10 @@ fn record(state: &TableState) -> TableRecord {
         chunks: Vec::new(),
         generated: Vec::new(),
         indexes_without_digest: rows::generated::unread_indexes(&state.table),
+        identity: facts
+            .identities
+            .get(&(state.table.schema.clone(), state.table.name.clone()))
+            .cloned(),
     }
 }
 

@@ -51,7 +51,7 @@ use snapshot::Way;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
-use store::{Location, Store};
+use store::{EntryKind, Location, Store};
 use unchanged::{Now, Unchanged};
 use wire::Conn;
 
@@ -122,6 +122,15 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         options.threads,
     )?;
     let unfinished = left.as_ref().and_then(|left| left.base.as_ref());
+    if let Some(base) = unfinished
+        && let Some(uuid) = &source.id.uuid
+        && !base.manifest.source.uuid.is_empty()
+        && base.manifest.source.uuid != *uuid
+    {
+        let what = format!("{} holds an unfinished dump of another server", options.to);
+        return Err(Error::new(Kind::Target, what)
+            .hint("name another directory, or remove this one if it is not needed"));
+    }
     let unchanged = match unfinished.or(options.base.as_ref()) {
         None => None,
         Some(base) => {
@@ -383,6 +392,7 @@ impl Dump<'_> {
             Some(choice) => Some(accounts::Dumped::read(control, id, choice)?),
             None => None,
         };
+        let identities = unchanged::identities(control, id)?;
         if let Some(feed) = &options.feed {
             let facts = finish::Facts {
                 id,
@@ -391,6 +401,7 @@ impl Dump<'_> {
                 accounts: None,
                 achieved: &achieved,
                 exceptions: &exceptions,
+                identities: &identities,
                 tablespaces: &written.tablespaces,
                 files: written.files.clone(),
                 begin: self.begin,
@@ -414,6 +425,7 @@ impl Dump<'_> {
                     reader,
                     id,
                     sees_programs: self.sees_programs,
+                    identities: &identities,
                     position: &achieved.position,
                     tables: &written.tables,
                     files: &written.files,
@@ -429,6 +441,7 @@ impl Dump<'_> {
             accounts: None,
             achieved: &achieved,
             exceptions: &exceptions,
+            identities: &identities,
             tablespaces: &written.tablespaces,
             files: written.files.clone(),
             begin: self.begin,
@@ -447,8 +460,11 @@ impl Dump<'_> {
             progress: progress.as_ref(),
         }
         .run(planner, &mut readers, &written.tables);
-        if let (Err(_), true, Some(progress)) = (&moved, options.resume, &progress) {
-            progress.keep();
+        if let (Err(_), true, Some(progress)) = (&moved, options.resume, &progress)
+            && progress.keep().is_err()
+        {
+            let what = "what was finished last could not be noted, and will be read again";
+            run.observer.warn(what.to_owned());
         }
         let moved = moved?;
         let mut files = written.files;
@@ -476,6 +492,7 @@ impl Dump<'_> {
             accounts: accounts.as_ref(),
             achieved: &achieved,
             exceptions: &exceptions,
+            identities: &identities,
             tablespaces: &written.tablespaces,
             files,
             begin: self.begin,
@@ -558,8 +575,16 @@ impl<'a> Dump<'a> {
                 || facts.files.contains_key(&entry.name)
                 || kept.contains(&entry.name)
                 || progress.is_some_and(|p| p.is_own(&entry.name));
-            if !stays {
+            let ours = [".json", ".sql", ".idx", ".tsv", ".zst", ".gz"];
+            if stays {
+                continue;
+            }
+            if entry.kind == EntryKind::File && ours.iter().any(|end| entry.name.ends_with(end)) {
                 self.store.remove(&entry.name).map_err(wrong)?;
+            } else {
+                let name = printable(&entry.name);
+                let what = format!("{name} is no file of the dump, and does not belong there");
+                self.run.observer.warn(what);
             }
         }
         failpoint::reached("what is not kept is removed");

@@ -284,6 +284,7 @@ impl Writer<'_> {
             chunks: Vec::new(),
             generated: Vec::new(),
             indexes_without_digest: Vec::new(),
+            identity: None,
         };
         for chunk in records {
             record.chunks.push(ChunkEntry::of(chunk));

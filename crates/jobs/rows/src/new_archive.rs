@@ -114,7 +114,7 @@ pub fn not_empty(to: &Location) -> Error {
                 m.pid
             ),
         )
-        .hint("if that process is gone, nothing in the directory is usable: remove it, or choose another"),
+        .hint("if that process is gone, penstock dump … --resume continues a dump; else remove the directory, or choose another"),
         None => Error::new(Kind::Target, format!("{to} is not empty")).hint(
             "a dump needs a new or empty directory; an earlier dump is never overwritten",
         ),

@@ -127,7 +127,7 @@ pub fn archive(doing: impl std::fmt::Display, error: &ArchiveError) -> Error {
         ArchiveError::Store(e) => store(doing, e),
         ArchiveError::Interrupted => Error::new(Kind::Interrupted, "stopped on request"),
         ArchiveError::Incomplete { .. } => Error::new(Kind::Archive, text)
-            .hint("dump again; an incomplete archive is never loaded"),
+            .hint("dump again, or continue it with penstock dump … --resume; an incomplete archive is never loaded"),
         ArchiveError::NewerVersion { .. } | ArchiveError::UnknownCapability { .. } => {
             Error::new(Kind::Archive, text).hint("use a newer version of penstock")
         }

@@ -229,6 +229,9 @@ pub struct TableRecord {
     /// Indexes that keep computed values of which there is no digest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub indexes_without_digest: Vec<String>,
+    /// What identified the table in the server: another text is another table, or one that was emptied, exchanged or altered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<String>,
 }
 
 /// The values of a generated column that is stored, or of a virtual one in an index.

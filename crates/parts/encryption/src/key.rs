@@ -12,11 +12,23 @@ use std::io::{Read as _, Write as _};
 /// A larger key file is refused, in bytes: room for thousands of recipients.
 pub(crate) const LIMIT: u64 = 1 << 20;
 
+/// A passphrase is stretched with 2 to the power of this steps: 256 MiB of memory, and about a second. What the age library
+/// takes by itself depends on how busy the host is.
+const WORK: u8 = 18;
+
+/// More steps than this are refused, whatever the host: a file that was made to take hours, or all memory.
+const MOST_WORK: u8 = 21;
+
 /// The file's bytes: this key, encrypted with these.
 pub(crate) fn wrap(key: &Identity, keys: &Keys) -> Result<Vec<u8>> {
     let unusable = |e: &dyn std::fmt::Display| Error::Unusable(format!("cannot encrypt: {e}"));
     let encryptor = match &keys.passphrase {
-        Some(passphrase) => Encryptor::with_user_passphrase(secret(passphrase)),
+        Some(passphrase) => {
+            let mut recipient = age::scrypt::Recipient::new(secret(passphrase));
+            recipient.set_work_factor(WORK);
+            let one = std::iter::once(&recipient as &dyn age::Recipient);
+            Encryptor::with_recipients(one).map_err(|e| unusable(&e))?
+        }
         None => {
             let all = keys.recipients.iter().map(|r| r as &dyn age::Recipient);
             Encryptor::with_recipients(all).map_err(|e| unusable(&e))?
@@ -46,7 +58,8 @@ pub(crate) fn unwrap(bytes: &[u8], keys: &Keys) -> Result<Identity> {
     let passphrase = file.is_scrypt();
     let opened = match (&keys.passphrase, passphrase) {
         (Some(named), true) => {
-            let identity = age::scrypt::Identity::new(secret(named));
+            let mut identity = age::scrypt::Identity::new(secret(named));
+            identity.set_max_work_factor(MOST_WORK);
             file.decrypt(std::iter::once(&identity as &dyn age::Identity))
         }
         (None, true) => return Err(Error::Locked { passphrase }),
@@ -68,7 +81,7 @@ pub(crate) fn unwrap(bytes: &[u8], keys: &Keys) -> Result<Identity> {
         | DecryptError::DecryptionFailed
         | DecryptError::KeyDecryptionFailed => Error::WrongKey { passphrase },
         DecryptError::ExcessiveWork { required, .. } => damaged(&format!(
-            "its passphrase takes 2^{required} steps, more than this host does in a reasonable time"
+            "its passphrase takes 2^{required} steps, and no more than 2^{MOST_WORK} are taken, which need 2 GiB of memory"
         )),
         _ => damaged("its head differs from what was written"),
     })?;

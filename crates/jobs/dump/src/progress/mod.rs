@@ -218,9 +218,8 @@ impl<'a> Progress<'a> {
     }
 
     /// Writes what is not written yet: the run ends, and another may go on.
-    pub fn keep(&self) {
-        // What could not be written is read again.
-        let _ = self.write(&mut lock(&self.state));
+    pub fn keep(&self) -> Result<()> {
+        self.write(&mut lock(&self.state))
     }
 
     /// Whether a file is one of this run's.

@@ -88,6 +88,8 @@ pub struct Now<'n> {
     pub id: &'n Identity,
     /// Whether the account sees every view, routine and trigger.
     pub sees_programs: bool,
+    /// What identifies the tables in the server.
+    pub identities: &'n Identities,
     /// Of the snapshot.
     pub position: &'n Position,
     pub tables: &'n [Arc<TableState>],
@@ -185,7 +187,8 @@ impl<'a> Unchanged<'a> {
             let why = self
                 .other(table, record, now)
                 .or_else(|| self.logged(&name, &with_others))
-                .or_else(|| self.not_logged(changed.get(&name)));
+                .or_else(|| self.not_logged(changed.get(&name)))
+                .or_else(|| is_another(record.identity.as_ref(), now.identities.get(&name)));
             match why {
                 Some(why) => done
                     .read_again
@@ -408,11 +411,13 @@ fn here(
     // It may have been one at the earlier moment only.
     let sources = !position.sources.is_empty() || !earlier.position.sources.is_empty();
     let applied = id.variable("gtid_slave_pos").is_some_and(|p| !p.is_empty());
-    let replica = sources || applied || position.sources_hidden.is_some();
-    if replica && !logs {
-        return Err(
-            "the server is, was or may be a replica, and does not log what it applies".to_owned(),
-        );
+    if (sources || applied) && !logs {
+        return Err("the server is or was a replica, and does not log what it applies".to_owned());
+    }
+    if let Some(grant) = position.sources_hidden.as_ref().filter(|_| !logs) {
+        return Err(format!(
+            "the server does not log what it would apply as a replica, and the account may not see whether it is one ({grant})"
+        ));
     }
     if id.variable("slave_run_triggers_for_rbr") == Some("YES") {
         let why = "triggers run on what is replicated without being logged (slave_run_triggers_for_rbr=YES)";
@@ -467,6 +472,69 @@ fn cascades(conn: &mut Conn, touched: &Touched) -> Result<BTreeMap<(String, Stri
             return Ok(found);
         }
     }
+}
+
+/// What identifies each table in the server, by schema and name.
+pub type Identities = HashMap<(String, String), String>;
+
+/// Whether it is another table by now, or one that was emptied, exchanged or altered at once; the log does not say so.
+fn is_another(then: Option<&String>, now: Option<&String>) -> Option<String> {
+    let differs = then.zip(now).is_some_and(|(then, now)| then != now);
+    differs.then(|| {
+        "it was emptied, exchanged, renamed or altered, and the log does not say so".to_owned()
+    })
+}
+
+/// Reads what identifies tables: the numbers that InnoDB knows them and their partitions by, and how often they were altered at once.
+/// Nothing without the PROCESS privilege.
+pub fn identities(conn: &mut Conn, id: &Identity) -> Result<Identities> {
+    let versions = match id.mysql_at_least(8, 0, 29) {
+        true => "TOTAL_ROW_VERSIONS",
+        false => "0",
+    };
+    let list = match id.mysql_at_least(8, 0, 0) {
+        true => "INNODB_TABLES",
+        false => "INNODB_SYS_TABLES",
+    };
+    let sql = format!(
+        "SELECT NAME, CONCAT_WS(':', TABLE_ID, SPACE, N_COLS, {versions}) FROM information_schema.{list} ORDER BY NAME"
+    );
+    let rows = match conn.fetch(&sql) {
+        Ok(rows) => rows,
+        // It lacks the privilege, or the server has no such list.
+        Err(e) if e.code().is_some() => return Ok(Identities::new()),
+        Err(e) => return Err(failure::wire("cannot read the list of InnoDB's tables", e)),
+    };
+    let mut all: HashMap<(String, String), String> = HashMap::new();
+    for row in rows {
+        let mut cells = row
+            .into_iter()
+            .flatten()
+            .map(|cell| String::from_utf8_lossy(&cell).into_owned());
+        let (Some(name), Some(numbers)) = (cells.next(), cells.next()) else {
+            continue;
+        };
+        let Some((schema, table)) = name.split_once('/') else {
+            continue;
+        };
+        // A # in a name is written in another way: here it begins that of a partition.
+        let (table, partition) = table.split_once('#').unwrap_or((table, ""));
+        let of = innodb::names::of_file_name;
+        let text = all.entry((of(schema), of(table))).or_default();
+        *text += &format!("{partition}:{numbers};");
+    }
+    // A table may have thousands of partitions.
+    let short = |text: String| {
+        FileRecord::of(text.as_bytes())
+            .blake3
+            .chars()
+            .take(32)
+            .collect()
+    };
+    Ok(all
+        .into_iter()
+        .map(|(name, text)| (name, short(text)))
+        .collect())
 }
 
 /// When a table was changed last, in seconds since 1970, as far as the server knows.

@@ -194,6 +194,7 @@ pub fn loaded(
                 chunks: Vec::new(),
                 generated: Vec::new(),
                 indexes_without_digest: Vec::new(),
+                identity: None,
             };
             (record, *digest)
         })

@@ -65,6 +65,7 @@ fn build(store: &dyn Store, dumper: &str) -> Result<Manifest> {
             chunks: Vec::new(),
             generated: Vec::new(),
             indexes_without_digest: Vec::new(),
+            identity: None,
         };
         for n in 0..chunks {
             let at = if n + 1 == chunks { "@@" } else { "@" };

@@ -30,6 +30,7 @@ fn sample() -> Manifest {
         }],
         generated: Vec::new(),
         indexes_without_digest: Vec::new(),
+        identity: None,
     });
     m.tables[0].sum_up();
     m.sum_up();
