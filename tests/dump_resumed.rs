@@ -3,11 +3,13 @@
 
 use crate::kit::waiting::until;
 use crate::kit::{Done, Pair, Tool, both, few, thorough};
+use crate::stores::{Access, s3, s3_access, sshd, tool};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
+use testkit::stores::Maker;
 
 const TABLES: &str = "CREATE DATABASE shop; USE shop; \
     CREATE TABLE numbers (id INT PRIMARY KEY, v VARCHAR(200)); \
@@ -413,4 +415,59 @@ fn killed_at_random_under_writes(pair: &Pair) {
         std::fs::remove_dir_all(pair.path(&name)).expect("removed");
     }
     assert!(kept > 10_000, "{kept}");
+}
+
+/// A dump into a place of another host that is killed, and continued.
+fn elsewhere(pair: &Pair, url: &str, access: &Access) {
+    filled(pair);
+    let dump = |more: &[&str]| {
+        let words = ["dump", &pair.source().uri(), "--to", url];
+        tool(&words, access)
+            .args(["--chunk-size", "256k", "--threads", "1"])
+            .args(more.iter().copied())
+            .env("PENSTOCK_PROGRESS_EVERY", "0")
+    };
+    dump(&[])
+        .env("PENSTOCK_KILL_AT", "a task has ended#15")
+        .run()
+        .code(137);
+    pair.fill("UPDATE shop.small SET id = id + 10");
+    // While another process has it, which is alive as far as this host can see, nobody takes it.
+    let held = dump(&["--resume"])
+        .env("PENSTOCK_STOP_AT", "rows are taken over#1")
+        .start();
+    held.until_stopped();
+    dump(&["--resume"]).run().code(10).says(&["still running"]);
+    held.signal(Signal::KILL);
+    held.wait();
+    let done = dump(&["--resume", "--json"]).run().ok();
+    let summary = done.summary();
+    assert!(
+        summary["taken_over"]["rows"].as_u64() > Some(1_000),
+        "{summary}"
+    );
+    let against = pair.source().uri();
+    tool(&["verify", url, "--against", &against], access)
+        .run()
+        .ok();
+    tool(&["verify", url], access).run().ok();
+    let to = pair.target().uri();
+    tool(&["load", url, "--into", &to], access)
+        .run()
+        .ok()
+        .says(&["equal:"]);
+    pair.same_checksums();
+}
+
+both!(in_s3);
+fn in_s3(pair: &Pair) {
+    let Some(s3) = s3(Maker::S3s) else { return };
+    elsewhere(pair, &s3.url("dump"), &s3_access());
+}
+
+both!(by_ssh);
+fn by_ssh(pair: &Pair) {
+    let Some(sshd) = sshd() else { return };
+    let access = vec![("PENSTOCK_SSH", sshd.ssh())];
+    elsewhere(pair, &sshd.url(&pair.path("dump")), &access);
 }

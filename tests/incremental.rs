@@ -3,10 +3,12 @@
 
 use crate::kit::waiting::until;
 use crate::kit::{Done, Pair, Tool, both, each_kind, own_server, thorough};
+use crate::stores::{Access, s3, s3_access, sshd, tool};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
+use testkit::stores::Maker;
 use testkit::{Kind, Server};
 
 const TABLES: &str = "CREATE DATABASE shop; USE shop; \
@@ -812,4 +814,62 @@ fn encrypted_backups(pair: &Pair) {
         .backup(&[&["--incremental"], &pass[..]].concat())
         .code(2)
         .says(&["--incremental"]);
+}
+
+/// The life of incremental backups in a place of another host.
+fn elsewhere(pair: &Pair, url: &str, access: &Access) {
+    filled(pair.source());
+    let place = |name: &str| match url.split_once('?') {
+        Some((path, query)) => format!("{path}{name}?{query}"),
+        None => format!("{url}{name}"),
+    };
+    tool(&["init", url], access).run().ok();
+    let verb = |words: &[&str]| tool(words, access).args(["--repository", url]);
+    let backup = || {
+        let words = [
+            "backup",
+            "shop",
+            &pair.source().uri(),
+            "--incremental",
+            "--json",
+        ];
+        let done = verb(&words).run();
+        assert!([0, 3].contains(&done.code), "{done:?}");
+        let summary = done.summary();
+        let id = summary["backup"]["id"].as_str().expect("an id").to_owned();
+        (id, summary)
+    };
+    let equal = |id: &str| {
+        let (dir, against) = (place(&format!("/backups/shop/{id}")), pair.source().uri());
+        tool(&["verify", &dir, "--against", &against], access)
+            .run()
+            .ok();
+        tool(&["verify", &dir], access).run().ok();
+    };
+    let (first, _) = backup();
+    later();
+    pair.fill("UPDATE shop.parts SET v = 7 WHERE id = 5");
+    let (second, summary) = backup();
+    assert_eq!(summary["taken_over"]["tables"], 8, "{summary}");
+    equal(&second);
+    verb(&["prune", "--keep-last", "1"])
+        .run()
+        .ok()
+        .says(&["removed", &first]);
+    equal(&second);
+    verb(&["check"]).run().ok().says(&["1 backup: intact"]);
+    verb(&["list"]).run().ok().says(&["which others need"]);
+}
+
+both!(in_s3);
+fn in_s3(pair: &Pair) {
+    let Some(s3) = s3(Maker::S3s) else { return };
+    elsewhere(pair, &s3.url("repo"), &s3_access());
+}
+
+both!(by_ssh);
+fn by_ssh(pair: &Pair) {
+    let Some(sshd) = sshd() else { return };
+    let access = vec![("PENSTOCK_SSH", sshd.ssh())];
+    elsewhere(pair, &sshd.url(&pair.path("repo")), &access);
 }
