@@ -139,10 +139,7 @@ impl Log<'_> {
         let phase = run.phase("reading the statements in between", 1);
         self.walk(timeline, from, &mut |_| true, &mut |walked| {
             run.check()?;
-            let at = Place {
-                file: walked.file.to_owned(),
-                offset: walked.at,
-            };
+            let at = walked.place();
             if to.is_some_and(|to| at.order() >= to.order()) {
                 return Ok(ControlFlow::Break(()));
             }

@@ -131,10 +131,7 @@ pub(crate) fn read_again(
             },
             &mut |walked| {
                 run.check()?;
-                let at = Place {
-                    file: walked.file.to_owned(),
-                    offset: walked.at,
-                };
+                let at = walked.place();
                 while let Some(now) = of_timeline.get(next.get()) {
                     let end = Place {
                         file: now.file.clone(),
@@ -179,10 +176,7 @@ pub fn show(
             now = Some(Reader::new(mariadb, log.wrong()));
         }
         if let Some(reader) = &mut now {
-            let at = Place {
-                file: walked.file.to_owned(),
-                offset: walked.at,
-            };
+            let at = walked.place();
             reader.take(walked, &mut |part| state.part(of, mariadb, &at, part))?;
         }
         if walked.mark == binlog::Mark::End {

@@ -66,10 +66,7 @@ impl Kept {
                 |_| true,
                 |walked| {
                     run.check()?;
-                    let here = crate::walk::Place {
-                        file: walked.file.to_owned(),
-                        offset: walked.at,
-                    };
+                    let here = walked.place();
                     if here.order() >= leg.to.order() {
                         return Ok(ControlFlow::Break(()));
                     }

@@ -5,7 +5,7 @@
 
 use crate::live::{First, Live};
 use crate::source::{Source, of_log};
-use crate::walk::{Place, Walked};
+use crate::walk::Place;
 use base::units::printable;
 use base::{Kind, Result};
 use binlog::body::query::Role;
@@ -37,10 +37,10 @@ const OF_DEFINITIONS: [&str; 15] = [
     "comment",
 ];
 
-/// Those of these words that others begin with, too, with the second word that they have here.
-const BY_TWO_WORDS: [(&str, [&str; 4]); 2] = [
-    ("set", ["password", "default", "role", "role"]),
-    ("analyze", ["table", "local", "no_write_to_binlog", "table"]),
+/// The same of words that other statements begin with, too: with their second words.
+const OF_DEFINITIONS_BY_TWO: [(&str, &[&str]); 2] = [
+    ("set", &["password", "default", "role"]),
+    ("analyze", &["table", "local", "no_write_to_binlog"]),
 ];
 
 /// Statements that change no definition.
@@ -258,10 +258,7 @@ impl Touched {
             .bytes_expected
             .set(live.bytes().saturating_sub(before));
         let read = live.walk(from, &mut |walked| {
-            let at = Place {
-                file: walked.file.to_owned(),
-                offset: walked.at,
-            };
+            let at = walked.place();
             if to.is_some_and(|to| at.order() >= to.order()) {
                 return Ok(ControlFlow::Break(()));
             }
@@ -270,7 +267,7 @@ impl Touched {
                 .map_err(|e| of_log(walked.file, &e))?;
             if walked.mark != Mark::Inside {
                 reached = Place {
-                    offset: end(walked),
+                    offset: walked.at + walked.event.bytes().len() as u64,
                     ..at
                 };
             }
@@ -297,14 +294,7 @@ impl Touched {
         match event.header.kind {
             kind::TRANSACTION_PAYLOAD => {
                 let payload = Payload::parse(event.body())?;
-                let mut failed = Ok(());
-                payload.events(LONGEST, |inner| {
-                    if failed.is_ok() {
-                        failed = self.event(&inner, at);
-                    }
-                    Ok(())
-                })?;
-                return failed;
+                payload.events(LONGEST, |inner| self.event(&inner, at))?;
             }
             kind::TABLE_MAP => {
                 if let Some(table) = Table::parse(event)? {
@@ -374,9 +364,9 @@ impl Touched {
         let [first, second] = first.each_ref().map(String::as_str);
         // What a comment in front says is not what the statement is.
         let known = text.first().is_some_and(u8::is_ascii_alphabetic);
-        let by_two = BY_TWO_WORDS.iter();
-        let by_two = by_two.filter(|(word, seconds)| *word == first && seconds.contains(&second));
-        let of_definitions = OF_DEFINITIONS.contains(&first) || by_two.count() > 0;
+        let mut by_two = OF_DEFINITIONS_BY_TWO.iter();
+        let of_definitions = OF_DEFINITIONS.contains(&first)
+            || by_two.any(|(word, seconds)| *word == first && seconds.contains(&second));
         let is_temporary = temporary && ["create", "drop"].contains(&first);
         self.statement.get_or_insert_with(|| at.clone());
         if !known || !of_definitions {
@@ -386,10 +376,6 @@ impl Touched {
             self.programs.get_or_insert_with(|| at.clone());
         }
     }
-}
-
-fn end(walked: &Walked<'_>) -> u64 {
-    walked.at + walked.event.bytes().len() as u64
 }
 
 fn lower(text: &str) -> String {

@@ -96,10 +96,7 @@ pub fn undo(
             now = Some(Reader::new(mariadb, log.wrong()));
         }
         phase.counters.bytes.add(walked.event.bytes().len() as u64);
-        let at = Place {
-            file: walked.file.to_owned(),
-            offset: walked.at,
-        };
+        let at = walked.place();
         if let Some(reader) = &mut now {
             reader.take(walked, &mut |part| writer.part(of, mariadb, &at, part))?;
         }

@@ -79,6 +79,16 @@ pub struct Walked<'e> {
     pub boundaries: &'e Boundaries,
 }
 
+impl Walked<'_> {
+    /// Where it stands.
+    pub fn place(&self) -> Place {
+        Place {
+            file: self.file.to_owned(),
+            offset: self.at,
+        }
+    }
+}
+
 impl Kept {
     /// Calls `each` with the transactions that end behind `from`, in segments that `wanted` wants; returns whether it said that it
     /// has enough.

@@ -180,8 +180,7 @@ fn gtids(source: &mut Side, new: &mut Side) -> Result<()> {
 
 /// With `gtid_strict_mode` a server of MariaDB writes no number of a domain into its log that is not above all before.
 fn strict(source: &mut Side, new: &mut Side) -> Result<()> {
-    let on = |name: &str| matches!(new.id.variable(name), Some("ON" | "1"));
-    if !on("gtid_strict_mode") || !on("log_slave_updates") || !new.id.log_bin {
+    if !new.id.is_on("gtid_strict_mode") || !new.id.is_on("log_slave_updates") || !new.id.log_bin {
         return Ok(());
     }
     let doing = "cannot read the GTIDs of the logs";

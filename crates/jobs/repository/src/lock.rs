@@ -6,7 +6,7 @@
 //! owner on this host the process itself is looked for, so that after a kill nobody waits.
 
 use crate::layout::{BACKUPS, BackupId, LOCKS, ServerName, random};
-use base::process::{namespace, started};
+use base::process;
 use base::{Error, Kind, Result, failpoint};
 use run::failure;
 use serde::{Deserialize, Serialize};
@@ -84,8 +84,8 @@ impl Owner {
         Owner {
             host,
             pid,
-            started: started(pid).unwrap_or(0),
-            namespace: namespace(),
+            started: process::started(pid).unwrap_or(0),
+            namespace: process::namespace(),
             since: jiff::Timestamp::now()
                 .strftime("%Y-%m-%dT%H:%M:%SZ")
                 .to_string(),
@@ -94,8 +94,7 @@ impl Owner {
 
     /// Whether the process is known to be gone; on another host nothing is known.
     fn is_gone(&self) -> bool {
-        let here = namespace();
-        !here.is_empty() && self.namespace == here && started(self.pid) != Some(self.started)
+        process::is_gone(self.pid, self.started, &self.namespace).unwrap_or(false)
     }
 
     fn words(&self) -> String {

@@ -47,9 +47,7 @@ impl Marker {
 
     /// Whether the process is gone; `None` where that cannot be known, as on another host.
     pub fn is_gone(&self) -> Option<bool> {
-        let here = process::namespace();
-        let known = !here.is_empty() && self.namespace == here;
-        known.then(|| process::started(self.pid) != Some(self.ticks))
+        process::is_gone(self.pid, self.ticks, &self.namespace)
     }
 }
 

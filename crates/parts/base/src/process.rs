@@ -21,3 +21,10 @@ pub fn started(pid: u32) -> Option<u64> {
     }
     fields.get(19)?.parse().ok()
 }
+
+/// Whether the process of this number, which began then in that namespace, is gone; `None` where that cannot be known, as on another host.
+pub fn is_gone(pid: u32, began: u64, in_namespace: &str) -> Option<bool> {
+    let here = namespace();
+    let known = !here.is_empty() && in_namespace == here;
+    known.then(|| started(pid) != Some(began))
+}

@@ -238,6 +238,11 @@ impl Identity {
         self.variables.get(name).map(String::as_str)
     }
 
+    /// Whether a global variable that is on or off is on.
+    pub fn is_on(&self, name: &str) -> bool {
+        matches!(self.variable(name), Some("ON" | "1"))
+    }
+
     /// Whether the server has a global variable of this name.
     pub fn has_variable(&self, name: &str) -> bool {
         self.variables.contains_key(name)

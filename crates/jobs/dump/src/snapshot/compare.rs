@@ -30,7 +30,6 @@ pub fn proof(id: &Identity) -> &'static str {
 
 /// Why it cannot be proven on this server.
 pub fn obstacle(id: &Identity) -> Option<String> {
-    let on = |name: &str| matches!(id.variable(name), Some("ON" | "1"));
     if !id.log_bin {
         return Some("the server writes no binary log, whose place would be the proof".to_owned());
     }
@@ -39,7 +38,7 @@ pub fn obstacle(id: &Identity) -> Option<String> {
             return Some(format!("{id} does not say which place a snapshot has"));
         }
         let applied = id.variable("gtid_slave_pos").is_some_and(|p| !p.is_empty());
-        return (applied && !on("log_slave_updates")).then(|| {
+        return (applied && !id.is_on("log_slave_updates")).then(|| {
             "this server is or was a replica and does not log what it applies (log_slave_updates=OFF)".to_owned()
         });
     }

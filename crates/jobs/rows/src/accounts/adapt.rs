@@ -54,7 +54,7 @@ impl Source {
 
 /// Whether names of schemas in grants have no wildcards.
 pub fn is_literal(id: &Identity) -> bool {
-    matches!(id.variable("partial_revokes"), Some("ON" | "1"))
+    id.is_on("partial_revokes")
 }
 
 /// These accounts as this server takes them.

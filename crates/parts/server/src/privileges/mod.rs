@@ -73,7 +73,7 @@ impl Privileges {
         let what = "privileges";
         let mut privileges = Privileges {
             account: crate::position::account(conn).unwrap_or_else(|| "CURRENT_USER()".into()),
-            literal: matches!(identity.variable("partial_revokes"), Some("ON" | "1")),
+            literal: identity.is_on("partial_revokes"),
             fold_case: identity.lower_case_table_names != 0,
             ..Privileges::default()
         };
