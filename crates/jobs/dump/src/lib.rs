@@ -32,12 +32,12 @@ pub use conditions::Conditions;
 pub use options::{Accounts, Consistency, Options, SourceFiles};
 pub use preview::{Preview, preview};
 pub use summary::{Chosen, FilesRead, Summary};
-pub use unchanged::{Base, Held, TakenOver};
+pub use unchanged::{Base, EarlierRows, Held, TakenOver};
 
 use base::units::printable;
 use base::{Error, Kind, Result, failpoint};
 use progress::left::Heartbeat;
-use progress::{Progress, left};
+use progress::{kept, left};
 use rows::accounts::Choice;
 use rows::new_archive;
 use rows_phase::RowsPhase;
@@ -48,10 +48,9 @@ use run::throttle::Throttle;
 use server::session;
 use server::{Catalog, Identity, Privileges};
 use snapshot::Way;
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
-use store::{EntryKind, Location, Store};
+use store::{Location, Store};
 use unchanged::{Now, Unchanged};
 use wire::Conn;
 
@@ -183,12 +182,16 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
             Ok(summary)
         }
         Err(e) => {
-            match options.resume && progress::is_there(&*store) {
-                true => run.observer.warn(format!(
+            let keeps = options.resume && progress::is_there(&*store);
+            if keeps {
+                run.observer.warn(format!(
                     "what is finished is kept in {}: the same command continues it",
                     options.to
-                )),
-                false => new_archive::clear(&*store),
+                ));
+            }
+            // What was there before this run may hold files of others.
+            if !keeps && left.is_none() {
+                new_archive::clear(&*store);
             }
             if run.cancel.is_raised() {
                 return Err(run.interrupted());
@@ -393,19 +396,19 @@ impl Dump<'_> {
             None => None,
         };
         let identities = unchanged::identities(control, id)?;
+        let facts = finish::Facts {
+            id,
+            catalog,
+            tables: &written.tables,
+            accounts: None,
+            achieved: &achieved,
+            exceptions: &exceptions,
+            identities: &identities,
+            tablespaces: &written.tablespaces,
+            files: written.files.clone(),
+            begin: self.begin,
+        };
         if let Some(feed) = &options.feed {
-            let facts = finish::Facts {
-                id,
-                catalog,
-                tables: &written.tables,
-                accounts: None,
-                achieved: &achieved,
-                exceptions: &exceptions,
-                identities: &identities,
-                tablespaces: &written.tablespaces,
-                files: written.files.clone(),
-                begin: self.begin,
-            };
             finish::definitions(store, options, &facts)?;
             let estimate = |t: &Arc<tables::TableState>| {
                 let name = (t.table.schema.clone(), t.table.name.clone());
@@ -434,21 +437,9 @@ impl Dump<'_> {
             }
         };
         failpoint::reached("rows are taken over");
-        let facts = finish::Facts {
-            id,
-            catalog,
-            tables: &written.tables,
-            accounts: None,
-            achieved: &achieved,
-            exceptions: &exceptions,
-            identities: &identities,
-            tablespaces: &written.tablespaces,
-            files: written.files.clone(),
-            begin: self.begin,
-        };
-        let progress = self.progress(&facts)?;
+        let progress = kept::note(store, options, self.left, &facts)?;
         if self.left.is_some() {
-            self.remove_others(&facts, progress.as_ref())?;
+            kept::remove_others(run, store, &facts, progress.as_ref())?;
         }
         let work = amounts::work(options, id, catalog, &written.tables, threads);
         let moved = RowsPhase {
@@ -531,64 +522,6 @@ impl Dump<'_> {
             compression: options.compression,
             work,
         })
-    }
-}
-
-impl<'a> Dump<'a> {
-    /// Begins to note what is finished, where another run could go on from there.
-    fn progress(&self, facts: &finish::Facts<'_>) -> Result<Option<Progress<'a>>> {
-        let (to, has_place) = (
-            &self.options.to,
-            facts.achieved.position.binlog_file.is_some(),
-        );
-        let is_kept = match **to {
-            Location::Stream | Location::Memory(_) => false,
-            Location::Directory(_) | Location::Ssh(_) | Location::Object(_) => true,
-        };
-        // The key of an encrypted archive is written last.
-        let can = is_kept && has_place && !to.keys().can_encrypt();
-        if !can || self.options.files.is_some() || !self.options.rows {
-            return Ok(None);
-        }
-        let tables = facts.tables.iter();
-        let kept = tables.flat_map(|t| t.ended().iter().cloned()).collect();
-        let head = finish::head(self.options, facts);
-        let generation = self.left.unwrap_or(0) + 1;
-        Progress::begin(self.store, generation, &head, kept).map(Some)
-    }
-
-    /// Removes what an earlier run has left, but for what is kept of it.
-    fn remove_others(
-        &self,
-        facts: &finish::Facts<'_>,
-        progress: Option<&Progress<'_>>,
-    ) -> Result<()> {
-        let wrong = |e: store::Error| failure::store("cannot remove what is not kept", &e);
-        let kept: HashSet<String> = facts
-            .tables
-            .iter()
-            .flat_map(|t| t.ended())
-            .flat_map(|task| task.files.keys().cloned())
-            .collect();
-        for entry in self.store.list().map_err(wrong)? {
-            let stays = entry.name == archive::marker::INCOMPLETE
-                || facts.files.contains_key(&entry.name)
-                || kept.contains(&entry.name)
-                || progress.is_some_and(|p| p.is_own(&entry.name));
-            let ours = [".json", ".sql", ".idx", ".tsv", ".zst", ".gz"];
-            if stays {
-                continue;
-            }
-            if entry.kind == EntryKind::File && ours.iter().any(|end| entry.name.ends_with(end)) {
-                self.store.remove(&entry.name).map_err(wrong)?;
-            } else {
-                let name = printable(&entry.name);
-                let what = format!("{name} is no file of the dump, and does not belong there");
-                self.run.observer.warn(what);
-            }
-        }
-        failpoint::reached("what is not kept is removed");
-        Ok(())
     }
 }
 

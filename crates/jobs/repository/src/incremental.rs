@@ -10,7 +10,7 @@ use crate::lock::{Lock, Purpose};
 use crate::repo::{Repository, names, storage};
 use archive::{FileRecord, Manifest, References};
 use base::{Error, Kind, Result};
-use dump::{Base, Held};
+use dump::{Base, EarlierRows, Held};
 use encryption::{Keys, Place};
 use run::{Run, failure};
 use std::collections::hash_map::Entry as Slot;
@@ -141,9 +141,10 @@ impl Repository {
         Ok(Base {
             name: name.to_owned(),
             manifest: Arc::new(manifest),
-            files: Arc::new(files),
-            unfinished: None,
-            paranoid: how.paranoid,
+            rows: EarlierRows::Referred {
+                files: Arc::new(files),
+                paranoid: how.paranoid,
+            },
         })
     }
 

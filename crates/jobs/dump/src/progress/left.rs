@@ -1,7 +1,7 @@
 //! What another run has left of a dump that it could not finish.
 
 use super::{Batch, Ended, PREFIX, generation};
-use crate::unchanged::{Base, Held};
+use crate::unchanged::{Base, EarlierRows, TasksByTable};
 use archive::marker::{self, Marker};
 use archive::{FileRecord, Manifest};
 use base::units::printable;
@@ -9,7 +9,7 @@ use base::{Error, Kind, Result};
 use crossbeam_channel::{RecvTimeoutError, Sender};
 use rows::new_archive;
 use run::{Run, failure};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub struct Left {
 }
 
 /// A dump in a place of another host writes its mark again this often …
-pub const RENEWED: Duration = Duration::from_secs(60);
+const RENEWED: Duration = Duration::from_secs(60);
 
 /// … and is gone if it has not for this long, by the clock of that place.
 const GONE: Duration = Duration::from_secs(600);
@@ -219,16 +219,8 @@ fn intact(
 
 /// What the rows of an unfinished dump are compared with.
 fn base(marker: &Marker, mut head: Manifest, ended: Vec<Ended>) -> Base {
-    let mut files = HashMap::new();
-    let mut tasks: BTreeMap<(String, String), Vec<Ended>> = BTreeMap::new();
+    let mut tasks = TasksByTable::new();
     for task in ended {
-        for name in task.files.keys() {
-            let held = Held {
-                directory: String::new(),
-                stored: name.clone(),
-            };
-            files.insert(name.clone(), held);
-        }
         head.files.extend(task.files.clone());
         let of = (task.schema.clone(), task.table.clone());
         tasks.entry(of).or_default().push(task);
@@ -244,8 +236,6 @@ fn base(marker: &Marker, mut head: Manifest, ended: Vec<Ended>) -> Base {
     Base {
         name: format!("the dump that began at {}", printable(&marker.started)),
         manifest: Arc::new(head),
-        files: Arc::new(files),
-        unfinished: Some(Arc::new(tasks)),
-        paranoid: false,
+        rows: EarlierRows::Unfinished(Arc::new(tasks)),
     }
 }

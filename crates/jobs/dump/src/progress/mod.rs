@@ -1,4 +1,4 @@
-//! What is finished of a dump, written beside its files while it runs, so that another run can go on with it (`left`).
+//! What is finished of a dump, written beside its files while it runs, so that another run can go on with it (`left` reads it, `kept` is what that run keeps).
 //!
 //! ```text
 //! penstock.progress.G.json      what the dump is of: a manifest without chunks, with the position of its snapshot
@@ -10,6 +10,7 @@
 //!
 //! Invariant: a file that a task names was finished before the task is named; whether it is intact is looked at by whoever goes on.
 
+pub mod kept;
 pub mod left;
 
 use crate::tables::{DoneChunk, TableState};

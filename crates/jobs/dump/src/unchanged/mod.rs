@@ -2,13 +2,17 @@
 //!
 //! The binary log between the two snapshots is the proof (`binlog_archive::Touched`): a table whose rows no event changed, which no
 //! statement may have changed, and which no foreign key changes along with another one, is what it was. What the log cannot prove is read
-//! again, with the reason. Changes that are not in the log at all (`sql_log_bin = 0`) are noticed by the time of the table's last
-//! change, as long as the server runs; after it was started again everything is read.
+//! again, with the reason. Changes that are not in the log at all (`sql_log_bin = 0`) are noticed by what the server says of tables
+//! (`server_side`), as long as it runs; after it was started again everything is read.
 //!
 //! Invariant: when in doubt, a table is read.
 
+mod places;
 mod programs;
 mod sample;
+mod server_side;
+
+pub use server_side::{Identities, identities};
 
 use crate::progress::Ended;
 use crate::tables::TableState;
@@ -16,10 +20,12 @@ use archive::manifest::{ChunkEntry, Manifest, TableRecord};
 use archive::{FileRecord, References};
 use base::units::printable;
 use base::{Error, Kind, Result};
-use binlog_archive::{Place, Since, Touched};
+use binlog_archive::{Place, Touched};
+use places::{here, since};
 use run::{Run, failure};
-use server::{Identity, Position, quote};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use server::{Identity, Position};
+use server_side::{LastChange, cascades, is_another, last_changes, lower};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use wire::Conn;
 
@@ -33,12 +39,22 @@ pub struct Base {
     pub name: String,
     /// What it holds.
     pub manifest: Arc<Manifest>,
-    /// Where its data files lie, as far as they are there.
-    pub files: Arc<HashMap<String, Held>>,
-    /// The tasks that it has finished, if it is the unfinished part of the same dump: its files stay where they are.
-    pub unfinished: Option<Arc<TasksByTable>>,
-    /// Whether a sample of what is taken over is read and compared.
-    pub paranoid: bool,
+    /// How its rows become those of this dump.
+    pub rows: EarlierRows,
+}
+
+/// How the rows of an earlier dump become those of this one.
+#[derive(Clone, Debug)]
+pub enum EarlierRows {
+    /// It is an archive of its own, which the new one refers to.
+    Referred {
+        /// Where its data files lie, as far as they are there.
+        files: Arc<HashMap<String, Held>>,
+        /// Whether a sample of what is taken over is read and compared.
+        paranoid: bool,
+    },
+    /// It is the unfinished part of the same archive, which has ended these tasks: their files stay where they are.
+    Unfinished(Arc<TasksByTable>),
 }
 
 /// Where a file of an earlier dump lies.
@@ -196,7 +212,7 @@ impl<'a> Unchanged<'a> {
                 None => taken.push((table, record)),
             }
         }
-        if self.base.paranoid {
+        if let EarlierRows::Referred { paranoid: true, .. } = self.base.rows {
             let of = taken.iter().map(|(table, record)| (&***table, *record));
             match sample::compare(run, now.reader, of)? {
                 Ok(rows) => done.compared_rows = Some(rows),
@@ -261,13 +277,19 @@ impl<'a> Unchanged<'a> {
             let why = "it is written in another way now: other columns, partitions or compression";
             return Some(why.to_owned());
         }
-        let tasks = self.base.tasks_of(table).unwrap_or_default();
-        if !tasks.iter().all(|t| t.chunks_of(table).is_some()) {
-            return Some("what is there of it does not fit".to_owned());
-        }
-        let there = |chunk: &ChunkEntry| self.base.files.contains_key(&chunk.file);
-        if !record.chunks.iter().all(there) {
-            return Some("not all of its files are there any more".to_owned());
+        match &self.base.rows {
+            EarlierRows::Unfinished(_) => {
+                let mut tasks = self.base.tasks_of(table).unwrap_or_default().iter();
+                if tasks.any(|task| task.chunks_of(table).is_none()) {
+                    return Some("what is there of it does not fit".to_owned());
+                }
+            }
+            EarlierRows::Referred { files, .. } => {
+                let there = |chunk: &ChunkEntry| files.contains_key(&chunk.file);
+                if !record.chunks.iter().all(there) {
+                    return Some("not all of its files are there any more".to_owned());
+                }
+            }
         }
         let setting = |name: &str| {
             let value = now.id.variable(name).unwrap_or_default();
@@ -335,7 +357,9 @@ impl<'a> Unchanged<'a> {
 impl Base {
     /// The finished tasks of a table, if this is an unfinished dump.
     fn tasks_of(&self, table: &TableState) -> Option<&[Ended]> {
-        let tasks = self.unfinished.as_ref()?;
+        let EarlierRows::Unfinished(tasks) = &self.rows else {
+            return None;
+        };
         let of = (table.table.schema.clone(), table.table.name.clone());
         Some(tasks.get(&of).map_or(&[], Vec::as_slice))
     }
@@ -343,236 +367,19 @@ impl Base {
     /// Where the files lie that these tables have taken over.
     pub fn references(&self, tables: &[Arc<TableState>]) -> Result<References> {
         let mut references = References::default();
+        let EarlierRows::Referred { files, .. } = &self.rows else {
+            return Ok(references);
+        };
         for name in tables
             .iter()
             .filter_map(|t| t.taken())
             .flat_map(|t| t.files.keys())
         {
-            let held = self.files.get(name).ok_or_else(|| {
+            let held = files.get(name).ok_or_else(|| {
                 Error::new(Kind::Internal, format!("where {name} lies is not known"))
             })?;
             references.add(&held.directory, &held.stored);
         }
         Ok(references)
     }
-}
-
-/// Where the log is to be read from; the error says why it proves nothing.
-fn since(earlier: &Manifest, id: &Identity) -> std::result::Result<Since, String> {
-    let position = &earlier.position;
-    let (file, offset) = match (&position.binlog_file, position.binlog_position) {
-        (Some(file), Some(offset)) => (file.clone(), offset),
-        _ => return Err("it has no place in a binary log".to_owned()),
-    };
-    let Some(time) = position.server_time else {
-        return Err("it does not say when its snapshot was taken".to_owned());
-    };
-    let then = &earlier.source;
-    let address = (&id.hostname, id.port, &id.socket, &id.datadir);
-    // Old servers have no UUID.
-    let same = match id.uuid.as_deref().unwrap_or_default() {
-        "" => {
-            then.uuid.is_empty()
-                && address == (&then.hostname, then.port, &then.socket, &then.datadir)
-        }
-        uuid => uuid == then.uuid,
-    };
-    if !same {
-        return Err("it is of another server".to_owned());
-    }
-    let knows_changes = id.mysql_at_least(5, 7, 0) || id.mariadb_at_least(10, 2, 2);
-    if !knows_changes {
-        return Err(format!(
-            "{id} does not know when rows of a table were changed"
-        ));
-    }
-    if !id.log_bin {
-        return Err("the server writes no binary log".to_owned());
-    }
-    Ok(Since {
-        place: Place { file, offset },
-        time,
-    })
-}
-
-/// The place of the snapshot; the error says why it proves nothing.
-fn here(
-    position: &Position,
-    earlier: &Manifest,
-    id: &Identity,
-) -> std::result::Result<Place, String> {
-    let on = |name: &str| matches!(id.variable(name), Some("ON" | "1"));
-    let logs = on("log_slave_updates") || on("log_replica_updates");
-    if on("wsrep_on") && !logs {
-        return Err(
-            "the server is a node of a cluster and does not log what others write".to_owned(),
-        );
-    }
-    // It may have been one at the earlier moment only.
-    let sources = !position.sources.is_empty() || !earlier.position.sources.is_empty();
-    let applied = id.variable("gtid_slave_pos").is_some_and(|p| !p.is_empty());
-    if (sources || applied) && !logs {
-        return Err("the server is or was a replica, and does not log what it applies".to_owned());
-    }
-    if let Some(grant) = position.sources_hidden.as_ref().filter(|_| !logs) {
-        return Err(format!(
-            "the server does not log what it would apply as a replica, and the account may not see whether it is one ({grant})"
-        ));
-    }
-    if id.variable("slave_run_triggers_for_rbr") == Some("YES") {
-        let why = "triggers run on what is replicated without being logged (slave_run_triggers_for_rbr=YES)";
-        return Err(why.to_owned());
-    }
-    match (&position.binlog_file, position.binlog_position) {
-        (Some(file), Some(offset)) => Ok(Place {
-            file: file.clone(),
-            offset,
-        }),
-        _ => Err("the new snapshot has no place in the binary log".to_owned()),
-    }
-}
-
-fn lower(schema: &str, table: &str) -> (String, String) {
-    (schema.to_lowercase(), table.to_lowercase())
-}
-
-/// The tables that foreign keys change along with others, which the log does not say: each with a table that was changed.
-fn cascades(conn: &mut Conn, touched: &Touched) -> Result<BTreeMap<(String, String), String>> {
-    let rows = conn
-        .fetch(
-            "SELECT constraint_schema, table_name, unique_constraint_schema, referenced_table_name \
-            FROM information_schema.referential_constraints \
-            WHERE update_rule NOT IN ('RESTRICT', 'NO ACTION') OR delete_rule NOT IN ('RESTRICT', 'NO ACTION')",
-        )
-        .map_err(|e| failure::wire("cannot read the foreign keys", e))?;
-    let text = |cell: Option<&Option<Vec<u8>>>| {
-        let bytes = cell.and_then(Option::as_deref).unwrap_or_default();
-        String::from_utf8_lossy(bytes).into_owned()
-    };
-    let all: Vec<[String; 4]> = rows
-        .iter()
-        .map(|row| [0, 1, 2, 3].map(|n| text(row.get(n))))
-        .collect();
-    let mut found: BTreeMap<(String, String), String> = BTreeMap::new();
-    let mut changed: BTreeSet<(String, String)> = touched.tables().cloned().collect();
-    loop {
-        let before = found.len();
-        for [child_schema, child, parent_schema, parent] in &all {
-            let key = lower(parent_schema, parent);
-            if !changed.contains(&key) && touched.named(parent).is_none() {
-                continue;
-            }
-            let child = lower(child_schema, child);
-            changed.insert(child.clone());
-            found
-                .entry(child)
-                .or_insert_with(|| quote::qualified(parent_schema, parent));
-        }
-        if found.len() == before {
-            return Ok(found);
-        }
-    }
-}
-
-/// What identifies each table in the server, by schema and name.
-pub type Identities = HashMap<(String, String), String>;
-
-/// Whether it is another table by now, or one that was emptied, exchanged or altered at once; the log does not say so.
-fn is_another(then: Option<&String>, now: Option<&String>) -> Option<String> {
-    let differs = then.zip(now).is_some_and(|(then, now)| then != now);
-    differs.then(|| {
-        "it was emptied, exchanged, renamed or altered, and the log does not say so".to_owned()
-    })
-}
-
-/// Reads what identifies tables: the numbers that InnoDB knows them and their partitions by, and how often they were altered at once.
-/// Nothing without the PROCESS privilege.
-pub fn identities(conn: &mut Conn, id: &Identity) -> Result<Identities> {
-    let versions = match id.mysql_at_least(8, 0, 29) {
-        true => "TOTAL_ROW_VERSIONS",
-        false => "0",
-    };
-    let list = match id.mysql_at_least(8, 0, 0) {
-        true => "INNODB_TABLES",
-        false => "INNODB_SYS_TABLES",
-    };
-    let sql = format!(
-        "SELECT NAME, CONCAT_WS(':', TABLE_ID, SPACE, N_COLS, {versions}) FROM information_schema.{list} ORDER BY NAME"
-    );
-    let rows = match conn.fetch(&sql) {
-        Ok(rows) => rows,
-        // It lacks the privilege, or the server has no such list.
-        Err(e) if e.code().is_some() => return Ok(Identities::new()),
-        Err(e) => return Err(failure::wire("cannot read the list of InnoDB's tables", e)),
-    };
-    let mut all: HashMap<(String, String), String> = HashMap::new();
-    for row in rows {
-        let mut cells = row
-            .into_iter()
-            .flatten()
-            .map(|cell| String::from_utf8_lossy(&cell).into_owned());
-        let (Some(name), Some(numbers)) = (cells.next(), cells.next()) else {
-            continue;
-        };
-        let Some((schema, table)) = name.split_once('/') else {
-            continue;
-        };
-        // A # in a name is written in another way: here it begins that of a partition.
-        let (table, partition) = table.split_once('#').unwrap_or((table, ""));
-        let of = innodb::names::of_file_name;
-        let text = all.entry((of(schema), of(table))).or_default();
-        *text += &format!("{partition}:{numbers};");
-    }
-    // A table may have thousands of partitions.
-    let short = |text: String| {
-        FileRecord::of(text.as_bytes())
-            .blake3
-            .chars()
-            .take(32)
-            .collect()
-    };
-    Ok(all
-        .into_iter()
-        .map(|(name, text)| (name, short(text)))
-        .collect())
-}
-
-/// When a table was changed last, in seconds since 1970, as far as the server knows.
-#[derive(Clone, Copy, Debug)]
-struct LastChange {
-    /// Its rows. Forgotten when the server starts.
-    rows: Option<u64>,
-    /// Its definition.
-    made: Option<u64>,
-}
-
-fn last_changes(conn: &mut Conn) -> Result<HashMap<(String, String), LastChange>> {
-    let unread = |e| failure::wire("cannot see when tables were changed", e);
-    let rows = conn
-        .fetch(
-            "SELECT table_schema, table_name, UNIX_TIMESTAMP(update_time), UNIX_TIMESTAMP(create_time) \
-            FROM information_schema.tables WHERE table_type <> 'VIEW' \
-            AND table_schema NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema')",
-        )
-        .map_err(unread)?;
-    let text = |cell: Option<&Option<Vec<u8>>>| -> Option<String> {
-        let bytes = cell.and_then(Option::as_deref)?;
-        Some(String::from_utf8_lossy(bytes).into_owned())
-    };
-    let seconds = |cell: Option<&Option<Vec<u8>>>| -> Option<u64> {
-        let whole = text(cell)?;
-        whole.split('.').next()?.parse().ok()
-    };
-    let mut all = HashMap::new();
-    for row in rows {
-        let (Some(schema), Some(table)) = (text(row.first()), text(row.get(1))) else {
-            continue;
-        };
-        let change = LastChange {
-            rows: seconds(row.get(2)),
-            made: seconds(row.get(3)),
-        };
-        all.insert((schema, table), change);
-    }
-    Ok(all)
 }

@@ -1,5 +1,6 @@
 //! What statements change without naming it: the tables of views, and what routines and triggers do.
 
+use super::server_side::text;
 use base::Result;
 use binlog_archive::{Program, Touched};
 use run::failure;
@@ -16,7 +17,7 @@ pub fn names(conn: &mut Conn) -> Result<Vec<String>> {
             UNION SELECT referenced_table_name FROM information_schema.referential_constraints",
         )
         .map_err(unread)?;
-    Ok(rows.into_iter().filter_map(first).collect())
+    Ok(rows.iter().filter_map(|row| text(row, 0)).collect())
 }
 
 /// Adds the names in all programs that statements may have run, and in those that these run.
@@ -32,19 +33,13 @@ pub fn follow(conn: &mut Conn, touched: &mut Touched) -> Result<()> {
         )
         .map_err(unread)?;
     let programs = rows.into_iter().filter_map(|mut row| {
-        let text = row.get_mut(1)?.take().filter(|t| !t.is_empty());
         Some(Program {
-            name: first(row)?,
-            text,
+            name: text(&row, 0)?,
+            text: row.get_mut(1)?.take().filter(|t| !t.is_empty()),
         })
     });
     touched.follow(&programs.collect::<Vec<_>>());
     Ok(())
-}
-
-fn first(row: Vec<Option<Vec<u8>>>) -> Option<String> {
-    let name = row.into_iter().next()??;
-    Some(String::from_utf8_lossy(&name).into_owned())
 }
 
 fn unread(e: wire::Error) -> base::Error {
