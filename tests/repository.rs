@@ -2,10 +2,9 @@
 //! kill leaves is neither lost nor mistaken for a backup.
 
 use crate::kit::{Done, Pair, Small, Tool, both, few};
-use crate::stores::{Access, s3, s3_access, sshd, tool};
+use crate::stores::{Access, sshd, tool, with_s3, with_ssh};
 use rustix::process::Signal;
 use serde_json::Value;
-use testkit::stores::Maker;
 
 const ROWS: &str = "CREATE DATABASE t_a; CREATE TABLE t_a.t (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(200)); \
     INSERT INTO t_a.t (v) VALUES ('a'), ('b'), ('c'); CREATE VIEW t_a.w AS SELECT v FROM t_a.t";
@@ -23,6 +22,14 @@ impl Repo<'_> {
         Repo {
             url,
             access: Access::new(),
+            pair,
+        }
+    }
+
+    fn elsewhere<'p>(pair: &'p Pair, url: &str, access: &Access) -> Repo<'p> {
+        Repo {
+            url: url.to_owned(),
+            access: access.clone(),
             pair,
         }
     }
@@ -155,22 +162,15 @@ fn in_a_directory(pair: &Pair) {
 
 both!(by_ssh);
 fn by_ssh(pair: &Pair) {
-    let Some(sshd) = sshd() else { return };
-    let url = sshd.url(&pair.path("repo"));
-    lived_in(&Repo {
-        url,
-        access: vec![("PENSTOCK_SSH", sshd.ssh())],
-        pair,
+    with_ssh(&pair.path("repo"), |url, access| {
+        lived_in(&Repo::elsewhere(pair, url, access));
     });
 }
 
 both!(in_s3);
 fn in_s3(pair: &Pair) {
-    let Some(s3) = s3(Maker::S3s) else { return };
-    lived_in(&Repo {
-        url: s3.url("repo"),
-        access: s3_access(),
-        pair,
+    with_s3("repo", |url, access| {
+        lived_in(&Repo::elsewhere(pair, url, access));
     });
 }
 
@@ -244,11 +244,8 @@ fn killed_in_a_directory(pair: &Pair) {
 
 both!(killed_in_s3);
 fn killed_in_s3(pair: &Pair) {
-    let Some(s3) = s3(Maker::S3s) else { return };
-    killed(&Repo {
-        url: s3.url("repo"),
-        access: s3_access(),
-        pair,
+    with_s3("repo", |url, access| {
+        killed(&Repo::elsewhere(pair, url, access));
     });
 }
 

@@ -8,6 +8,7 @@ mod profile;
 mod suite;
 
 use crate::kit::{Pair, Tool, both};
+use std::path::Path;
 use testkit::stores::{Azurite, Maker, S3, Sshd};
 
 /// Variables that reach a place: credentials, and the ssh program.
@@ -41,6 +42,20 @@ pub fn sshd() -> Option<Sshd> {
         testkit::skip("sshd", "there is no sshd on this machine");
     }
     sshd
+}
+
+/// Gives a test a place in S3, and the variables that reach it; where there is no such server, that counts as a skip.
+pub fn with_s3(name: &str, test: impl FnOnce(&str, &Access)) {
+    if let Some(s3) = s3(Maker::S3s) {
+        test(&s3.url(name), &s3_access());
+    }
+}
+
+/// The same, with a directory by ssh.
+pub fn with_ssh(path: &Path, test: impl FnOnce(&str, &Access)) {
+    if let Some(sshd) = sshd() {
+        test(&sshd.url(path), &vec![("PENSTOCK_SSH", sshd.ssh())]);
+    }
 }
 
 /// Azurite; `None` counts as a skip.

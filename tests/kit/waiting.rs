@@ -1,6 +1,7 @@
 //! Waiting for a state instead of for a time: as short as the machine allows, and long enough on a
 //! busy one.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use testkit::Server;
 
@@ -95,5 +96,14 @@ impl Drop for Statement<'_> {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
+    }
+}
+
+/// Ends what goes on in other threads until this is true, also when a test fails.
+pub struct Ends<'a>(pub &'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
     }
 }

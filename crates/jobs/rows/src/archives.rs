@@ -22,6 +22,14 @@ pub fn open_tolerant(from: &Place) -> Result<Archive> {
     })
 }
 
+/// The error of an archive that needs files of others beside it which are not there: it says more than that its files are missing.
+pub fn not_beside(from: &Place) -> Option<Error> {
+    match from.open(None) {
+        Err(e @ encryption::Error::NotBeside(_)) => Some(place_error(from, &e)),
+        _ => None,
+    }
+}
+
 /// Opens the definitions of an archive whose rows are still being read.
 pub fn open_definitions(from: &Place) -> Result<Archive> {
     let opened = Archive::open_definitions(store(from)?);

@@ -10,7 +10,7 @@ use archive::Archive;
 use archive::open::Table;
 use base::units::printable;
 use base::{Error, Kind, Result};
-use rows::archives::{open_definitions, open_tolerant};
+use rows::archives::{not_beside, open_definitions, open_tolerant};
 use rows::renaming;
 use rows::selection::check_matched;
 use run::Run;
@@ -32,7 +32,8 @@ pub fn plan(run: &Run, options: &Options) -> Result<LoadPlan> {
         Some(_) => open_definitions(&options.from)?,
         None => open_tolerant(&options.from)?,
     };
-    let mut damaged = super::skip_damaged::of_metadata(run, options, &archive)?;
+    let damaged = super::skip_damaged::of_metadata(run, options, &archive);
+    let mut damaged = damaged.map_err(|e| not_beside(&options.from).unwrap_or(e))?;
     let mut kinds = super::left_out::Kinds::default();
     let (filter, map) = (&options.filter, &options.names);
     let whole = |schema: &archive::open::Schema| {
