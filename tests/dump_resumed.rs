@@ -223,6 +223,53 @@ fn resumed_in_other_pieces(pair: &Pair) {
     is_whole(pair, "a");
 }
 
+both!(what_is_lost_in_between_is_read_once);
+// The third run plans smaller ranges in the place of one that the second had planned, and is killed among them.
+fn what_is_lost_in_between_is_read_once(pair: &Pair) {
+    filled(pair);
+    let run = |size: &str, tasks: u32| {
+        pair.dumping("a", &["--resume", "--chunk-size", size, "--threads", "1"])
+            .env("PENSTOCK_KILL_AT", format!("a task has ended#{tasks}"))
+            .env("PENSTOCK_PROGRESS_EVERY", "0")
+            .run()
+            .code(137);
+    };
+    run("256k", 2);
+    run("256k", 3);
+    let first = noted(&pair.path("a"))
+        .into_iter()
+        .find(|(order, _)| order.len() == 2 && order[1] == 1)
+        .expect("the first task of the second run")
+        .1;
+    std::fs::write(pair.path("a").join(first), "damaged").expect("a file");
+    run("64k", 3);
+    let (done, summary) = resumed(pair, "a");
+    done.ok();
+    has_kept(&summary, 1_000);
+    is_whole(pair, "a");
+}
+
+/// The tasks that a dump has noted: where each stands, and its first file.
+fn noted(path: &Path) -> Vec<(Vec<u64>, String)> {
+    let mut found = Vec::new();
+    for file in std::fs::read_dir(path).expect("a directory") {
+        let file = file.expect("a file");
+        let name = file.file_name().into_string().expect("a name");
+        if !name.starts_with("penstock.progress.") {
+            continue;
+        }
+        let bytes = std::fs::read(file.path()).expect("a file");
+        let batch: Value = serde_json::from_slice(&bytes).expect("JSON");
+        for task in batch["tasks"].as_array().into_iter().flatten() {
+            let order = task["order"].as_array().expect("an order").iter();
+            let order = order.filter_map(Value::as_u64).collect();
+            let file = task["chunks"][0]["file"].as_str().expect("a file");
+            found.push((order, file.to_owned()));
+        }
+    }
+    found
+}
+
 both!(a_run_that_fails_keeps_what_it_has);
 fn a_run_that_fails_keeps_what_it_has(pair: &Pair) {
     filled(pair);
