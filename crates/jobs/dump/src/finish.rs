@@ -81,7 +81,12 @@ pub fn finish(
         rows: totals.rows,
         raw_bytes: totals.raw_bytes,
         stored_bytes: totals.stored_bytes,
-        chunks: facts.tables.iter().map(|t| t.chunks().len() as u64).sum(),
+        // Those that this run has written.
+        chunks: facts
+            .tables
+            .iter()
+            .map(|t| t.chunks().len() - t.ended().iter().map(|e| e.chunks.len()).sum::<usize>())
+            .sum::<usize>() as u64,
     })
 }
 

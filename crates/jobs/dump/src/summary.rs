@@ -42,9 +42,9 @@ pub struct Summary {
     pub rows: u64,
     /// Bytes of rows before compression.
     pub raw_bytes: u64,
-    /// Bytes of chunks as stored.
+    /// Bytes of chunks as stored, of those that this run has written.
     pub stored_bytes: u64,
-    /// Chunks.
+    /// How many these are.
     pub chunks: u64,
     /// The whole run, in seconds.
     pub seconds: f64,
