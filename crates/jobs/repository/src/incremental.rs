@@ -13,7 +13,6 @@ use base::{Error, Kind, Result};
 use dump::{Base, EarlierRows, Held};
 use encryption::{Keys, Place};
 use run::{Run, failure};
-use std::collections::hash_map::Entry as Slot;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use store::EntryKind;
@@ -149,7 +148,7 @@ impl Repository {
     }
 
     /// By directory: the files of this server's backups that others refer to, which are listed or will be. What was read before is in
-    /// `known`: references never change.
+    /// `known`: references never change once they are there.
     pub(crate) fn needed(
         &self,
         server: &ServerName,
@@ -167,18 +166,21 @@ impl Repository {
         referring.extend(unlisted.into_iter().map(|u| (u.id, None)));
         let mut needed: BTreeMap<String, Needed> = BTreeMap::new();
         for (id, refers_to) in referring {
-            let references = match known.entry((server.clone(), id.clone())) {
-                Slot::Occupied(known) => known.into_mut(),
-                Slot::Vacant(slot) => slot.insert(self.references_of(server, &id)?),
-            };
-            let all = references.iter().flat_map(References::directories);
+            let of = (server.clone(), id);
+            if !known.contains_key(&of)
+                && let Some(read) = self.references_of(server, &of.1)?
+            {
+                known.insert(of.clone(), read);
+            }
+            let references = known.get(&of);
+            let all = references.into_iter().flat_map(References::directories);
             for (directory, files) in all {
                 let all = needed.entry(directory.to_owned()).or_default();
                 all.files.extend(files.iter().cloned());
             }
             // What is damaged will perhaps be mended.
             let unread = refers_to.unwrap_or_default().iter();
-            let unread = unread.filter(|d| references.as_ref().is_none_or(|r| r.of(d).is_none()));
+            let unread = unread.filter(|d| references.is_none_or(|r| r.of(d).is_none()));
             for directory in unread {
                 needed.entry(directory.clone()).or_default().everything = true;
             }
@@ -236,7 +238,7 @@ impl Repository {
 }
 
 /// References that were read.
-pub(crate) type KnownReferences = HashMap<(ServerName, BackupId), Option<References>>;
+pub(crate) type KnownReferences = HashMap<(ServerName, BackupId), References>;
 
 /// What of a backup others need.
 #[derive(Clone, Debug, Default)]

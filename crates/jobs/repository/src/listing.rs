@@ -161,8 +161,11 @@ impl Repository {
             .partition(|u| u.held);
         let held = held.into_iter().map(|u| {
             let store = self.backup_place(&u.server, &u.id).open(None);
-            let files = store.and_then(|s| s.list());
-            let files = files.map_err(|e| storage("cannot list the backups", &e))?;
+            let files = match store.and_then(|s| s.list()) {
+                // A prune has removed it meanwhile.
+                Err(e) if e.not_found() => Vec::new(),
+                files => files.map_err(|e| storage("cannot list the backups", &e))?,
+            };
             Ok((u, files.iter().map(|f| f.size).sum()))
         });
         let held = held.collect::<Result<Vec<_>>>()?;
