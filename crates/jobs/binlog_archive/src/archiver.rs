@@ -2,6 +2,7 @@
 
 mod growing;
 mod mend;
+mod pace;
 mod remover;
 mod semi_sync;
 mod session;

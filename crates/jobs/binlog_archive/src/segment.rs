@@ -135,10 +135,15 @@ impl Head {
     }
 }
 
+/// Events are a few hundred bytes each; so many bytes together are digested and compressed for a quarter less.
+const TOGETHER: usize = 128 << 10;
+
 /// A segment that is being filled.
 pub struct Segment {
     head: Head,
     gtids: Executed,
+    /// What is neither digested nor compressed yet.
+    fresh: Vec<u8>,
     bytes: zstd::stream::write::Encoder<'static, Vec<u8>>,
     hasher: blake3::Hasher,
     /// When its first byte came.
@@ -163,6 +168,7 @@ impl Segment {
                 ..Head::default()
             },
             gtids: Executed::empty(mariadb),
+            fresh: Vec::new(),
             bytes,
             hasher: blake3::Hasher::new(),
             since: std::time::Instant::now(),
@@ -174,11 +180,19 @@ impl Segment {
         if self.is_empty() {
             self.since = std::time::Instant::now();
         }
-        self.hasher.update(bytes);
         self.head.end += bytes.len() as u64;
-        self.bytes
-            .write_all(bytes)
-            .map_err(|e| Error::new(Kind::Internal, e.to_string()))
+        self.fresh.extend_from_slice(bytes);
+        if self.fresh.len() >= TOGETHER {
+            self.compress()?;
+        }
+        Ok(())
+    }
+
+    fn compress(&mut self) -> Result<()> {
+        self.hasher.update(&self.fresh);
+        let written = self.bytes.write_all(&self.fresh);
+        self.fresh.clear();
+        written.map_err(|e| Error::new(Kind::Internal, e.to_string()))
     }
 
     /// Everything before this offset is whole: no transaction is open there.
@@ -240,12 +254,13 @@ impl Segment {
 
     /// Writes it, durably. `next`: the file ends, and the log goes on in that one.
     pub(crate) fn finish(
-        self,
+        mut self,
         store: &dyn Store,
         sealing: Option<&Sealing>,
         boundaries: &Boundaries,
         next: Option<&str>,
     ) -> Result<Head> {
+        self.compress()?;
         let mut head = self.head;
         head.gtids = self.gtids.to_string();
         head.open = Open::of(boundaries);

@@ -115,6 +115,10 @@ impl<'a> Scene<'a> {
 
     /// What a method needs before its backups.
     pub fn before(&mut self, method: &Method) -> Result<()> {
+        if let Method::BinlogArchive(_) = method {
+            // Otherwise the archiver begins with what was written before the window, at full speed.
+            say(self.conn, "FLUSH BINARY LOGS")?;
+        }
         self.applier(method, "STOP")
     }
 

@@ -1,5 +1,6 @@
 //! One connection: where the archive and the server's log fit together, and the stream from there.
 
+use super::pace::Pace;
 use super::semi_sync::SemiSync;
 use super::state::State;
 use super::{Start, words};
@@ -10,7 +11,7 @@ use base::{Error, Kind, Result};
 use binlog::body::Rotate;
 use binlog::{Description, Event, Header, MAGIC, Mark, kind};
 use run::Run;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use wire::replication::LogRequest;
 
 /// How often a source shows that it lives while it has nothing to send.
@@ -20,6 +21,9 @@ const SILENCE: Duration = Duration::from_secs(30);
 
 /// A part is stored once it is this long, although more has come already: commits wait for it.
 const LONGEST_PART: u64 = 1 << 20;
+
+/// Events that are taken at most before the clock is looked at.
+const MOST_UNSEEN: u32 = 64;
 
 /// How a session ended, if not by an error.
 pub(crate) enum Ended {
@@ -107,6 +111,11 @@ impl<'o> Session<'o> {
         let mut events = conn.binary_log(&request).map_err(privileges)?;
         // Where the last transaction ends that waits for the archive.
         let mut waiting: Option<(String, u64)> = None;
+        // Nothing waits for the bytes but the archive itself.
+        let mut pace = (self.semi_sync.is_none() && !state.options.once)
+            .then(|| Pace::new(state.options.max_age));
+        let mut unseen = 0;
+        let margin = heartbeat(state) + pace.as_ref().map_or(Duration::ZERO, Pace::longest);
         loop {
             if run.cancel.is_raised() {
                 state.flush()?;
@@ -130,14 +139,18 @@ impl<'o> Session<'o> {
                 }
                 Err(e) => return Err(privileges(e).context(&doing)),
             };
+            if let Some(pace) = &mut pace {
+                pace.took(bytes.len());
+            }
             if !take(state, &mut file, &mut description, bytes)? {
                 return Ok(Ended::Changed);
             }
             if events.wants_reply() {
-                waiting = state.place().map(|(file, end, _)| (file, end));
+                waiting = state.place().map(|(file, end, _)| (file.to_owned(), end));
             }
+            let at_end = !events.has_next();
             // Everything that has come is stored at once: many commits wait for one part.
-            let due = !events.has_next() || state.part_len() >= LONGEST_PART;
+            let due = at_end || state.part_len() >= LONGEST_PART;
             if let Some((file, end)) = waiting.take_if(|_| due) {
                 state.store_part()?;
                 events
@@ -145,11 +158,22 @@ impl<'o> Session<'o> {
                     .map_err(|e| privileges(e).context(&doing))?;
                 state.summary.acknowledged += 1;
             }
-            state.flush_if_due(heartbeat(state))?;
+            // The clock costs more than an event does.
+            unseen += 1;
+            if !at_end && unseen < MOST_UNSEEN && !state.is_large() {
+                continue;
+            }
+            unseen = 0;
+            state.flush_if_due(margin)?;
             if let Some(semi_sync) = &mut self.semi_sync {
                 semi_sync.look(run, state);
             }
             state.report();
+            if let Some(pace) = pace.as_mut().filter(|_| at_end)
+                && let Some(rest) = pace.at_end(Instant::now())
+            {
+                run.cancel.sleep(rest);
+            }
         }
     }
 
@@ -165,7 +189,8 @@ impl<'o> Session<'o> {
             );
             return Err(Error::new(Kind::Usage, what).hint("archive it under another NAME"));
         }
-        let Some((file, position, _)) = state.place() else {
+        let place = state.place().map(|(file, end, _)| (file.to_owned(), end));
+        let Some((file, position)) = place else {
             // A run was killed between the timeline and its first segment.
             let there = self.source.file(&timeline.file).is_some();
             return match there && self.is_same_server(timeline) {
@@ -335,7 +360,7 @@ impl<'o> Session<'o> {
             if before.is_within(&archived) {
                 let follows = Follows {
                     timeline: state.timeline.as_ref().map_or(0, |t| t.number),
-                    file: state.place().map_or_else(String::new, |p| p.0),
+                    file: state.place().map_or_else(String::new, |p| p.0.to_owned()),
                     position: None,
                 };
                 return self.begin(run, state, name.clone(), &reason, Some(follows), None);
@@ -408,7 +433,7 @@ fn take(
     let wrong = |e: &binlog::Error, file: &str| of_log(file, e);
     let header = Header::parse(bytes).map_err(|e| wrong(&e, file))?;
     let event = Event::parse(bytes, description).map_err(|e| wrong(&e, file))?;
-    let at = state.place().filter(|p| p.0 == *file);
+    let at = state.place().filter(|p| p.0 == file.as_str());
     let (at, created) = at.map_or((0, 0), |p| (p.1, p.2));
     if header.kind == kind::FORMAT_DESCRIPTION {
         *description = Description::parse(bytes).map_err(|e| wrong(&e, file))?;

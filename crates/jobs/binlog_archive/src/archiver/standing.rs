@@ -22,6 +22,8 @@ pub(crate) struct Standings {
     reported: Option<Instant>,
     /// The last event or heartbeat.
     heard: Instant,
+    /// When the event was written that came since the clock was looked at last.
+    came: Option<u32>,
     lag: Option<f64>,
     last_event: Option<u32>,
     connected: bool,
@@ -33,6 +35,7 @@ impl Standings {
         Standings {
             reported: None,
             heard: Instant::now(),
+            came: None,
             lag: None,
             last_event: None,
             connected: false,
@@ -45,10 +48,19 @@ impl Standings {
         self.waits = Some(waits);
     }
 
-    /// An event of the log.
+    /// An event of the log. The clock is looked at later, once for many of them.
     pub(crate) fn event(&mut self, timestamp: u32) {
-        self.alive();
         // Events that servers make themselves have none.
+        if timestamp > 0 || self.came.is_none() {
+            self.came = Some(timestamp);
+        }
+    }
+
+    fn look(&mut self) {
+        let Some(timestamp) = self.came.take() else {
+            return;
+        };
+        self.alive();
         if timestamp > 0 {
             self.last_event = Some(timestamp);
             let now = jiff::Timestamp::now().as_millisecond() as f64 / 1000.0;
@@ -58,6 +70,7 @@ impl Standings {
 
     /// The server has nothing more to send.
     pub(crate) fn idle(&mut self) {
+        self.look();
         self.alive();
         self.lag = Some(0.0);
     }
@@ -69,6 +82,7 @@ impl Standings {
 
     /// The connection is lost.
     pub(crate) fn lost(&mut self) {
+        self.look();
         self.connected = false;
         self.waits = self.waits.map(|_| false);
         self.lag = None;
@@ -77,6 +91,7 @@ impl Standings {
 
     /// Reports it, if that is due; `unstored` is the age of the oldest byte that is not stored.
     pub(crate) fn report(&mut self, observer: &dyn Observer, unstored: Option<Duration>) {
+        self.look();
         if self.reported.is_some_and(|at| at.elapsed() < EVERY) {
             return;
         }

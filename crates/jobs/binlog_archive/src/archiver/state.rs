@@ -104,15 +104,15 @@ impl<'r> State<'r> {
     }
 
     /// Where the archive ends: the file, the offset in it, and when the file was begun. `None` before the first byte of a timeline.
-    pub(crate) fn place(&self) -> Option<(String, u64, u32)> {
+    pub(crate) fn place(&self) -> Option<(&str, u64, u32)> {
         if let Some(segment) = &self.segment {
             let head = segment.head();
-            return Some((head.file.clone(), head.end, head.created));
+            return Some((&head.file, head.end, head.created));
         }
         let last = self.heads.last()?;
         Some(match &last.next {
-            Some(next) => (next.clone(), 0, 0),
-            None => (last.file.clone(), last.end, last.created),
+            Some(next) => (next, 0, 0),
+            None => (&last.file, last.end, last.created),
         })
     }
 
@@ -223,14 +223,19 @@ impl<'r> State<'r> {
     }
 
     /// Stores the segment if it is due.
-    pub(crate) fn flush_if_due(&mut self, heartbeat: std::time::Duration) -> Result<()> {
-        // The next look at the clock comes with the next event or heartbeat.
-        let oldest = self.options.max_age.saturating_sub(heartbeat);
-        let due = self.segment.as_ref().is_some_and(|s| {
-            let large = s.len() >= self.options.max_segment || s.parts() >= MOST_PARTS;
-            !s.is_empty() && (large || s.age() >= oldest)
-        });
+    ///
+    /// `margin`: the next look at the clock comes no later, with an event or a heartbeat.
+    pub(crate) fn flush_if_due(&mut self, margin: std::time::Duration) -> Result<()> {
+        let oldest = self.options.max_age.saturating_sub(margin);
+        let segment = self.segment.as_ref().filter(|s| !s.is_empty());
+        let due = self.is_large() || segment.is_some_and(|s| s.age() >= oldest);
         if due { self.flush() } else { Ok(()) }
+    }
+
+    /// Whether the segment is due, however young it is.
+    pub(crate) fn is_large(&self) -> bool {
+        let segment = self.segment.as_ref().filter(|s| !s.is_empty());
+        segment.is_some_and(|s| s.len() >= self.options.max_segment || s.parts() >= MOST_PARTS)
     }
 
     /// Bytes that no store has, where commits wait for it.
