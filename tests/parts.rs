@@ -1,4 +1,5 @@
-//! Definitions alone (`--ddl-only`), loads without some kinds of objects, and rows that a condition chooses (`--where`).
+//! Definitions alone (`--ddl-only`), rows alone (`--data-only`), without some kinds of objects; rows that a condition (`--where`)
+//! or their partition (`--partitions`) chooses.
 
 use crate::kit::fixtures::fixture;
 use crate::kit::{COUNT, Done, Pair, Tool, both, own_server};
@@ -373,6 +374,118 @@ fn a_condition_on_mysql_5_5() {
             .expect("a count"),
         some
     );
+}
+
+both!(rows_of_some_partitions);
+fn rows_of_some_partitions(pair: &Pair) {
+    pair.fill(&format!(
+        "CREATE DATABASE pn; USE pn; \
+        CREATE TABLE r (id INT PRIMARY KEY, v VARCHAR(20), g INT AS (id * 2) STORED) PARTITION BY RANGE (id) \
+          (PARTITION p1 VALUES LESS THAN (100), PARTITION `p 2` VALUES LESS THAN (200), PARTITION p3 VALUES LESS THAN MAXVALUE); \
+        INSERT INTO r (id, v) SELECT n, CONCAT('v', n) FROM {COUNT} WHERE n < 1000; \
+        CREATE TABLE s (id INT, d INT, PRIMARY KEY (id, d)) PARTITION BY RANGE (d) SUBPARTITION BY HASH (id) SUBPARTITIONS 2 \
+          (PARTITION a VALUES LESS THAN (10), PARTITION b VALUES LESS THAN (20)); \
+        INSERT INTO s SELECT n, n % 20 FROM {COUNT} WHERE n < 200; \
+        CREATE TABLE k (id INT PRIMARY KEY) PARTITION BY HASH (id) PARTITIONS 70; INSERT INTO k SELECT n FROM {COUNT} WHERE n < 700; \
+        CREATE TABLE whole (id INT PRIMARY KEY); INSERT INTO whole VALUES (1)"
+    ));
+    let chosen = [
+        "--partitions",
+        "pn.r=p1,`p 2`",
+        "--partitions",
+        "pn.s=b",
+        "--partitions",
+        "pn.k=p3",
+        "--where",
+        "pn.r=id % 2 = 0",
+        "--chunk-size",
+        "64k",
+    ];
+    let left_out = [
+        "the rows of `pn`.`r` in other partitions than p1, p 2 (--partitions)",
+        "the rows of `pn`.`r` that do not match: id % 2 = 0 (--where)",
+        "the rows of `pn`.`s` in other partitions than b",
+    ];
+    pair.dump("a", &[&chosen[..], &["--dry-run"]].concat())
+        .ok()
+        .says(&left_out);
+    pair.dump("a", &chosen).ok().says(&left_out);
+    Tool::new(["list"])
+        .arg(pair.path("a"))
+        .run()
+        .ok()
+        .says(&left_out);
+    pair.verify("a").ok().says(&left_out);
+    // The source has more rows, which are not compared.
+    pair.verify_against("a", pair.source()).ok();
+    let loaded = pair.load("a", &[]).ok().says(&left_out);
+    assert!(!goes_on(&loaded), "{}", loaded.err);
+    pair.verify_against("a", pair.target()).ok();
+    let there = |table: &str| {
+        let sql = format!("SELECT CONCAT(COUNT(*), ' ', IFNULL(SUM(id), 0)) FROM pn.{table}");
+        let on_target = pair.target().value(&sql).expect("a sum");
+        let chosen = match table {
+            "r" => "r PARTITION (p1, `p 2`) WHERE id % 2 = 0",
+            "s" => "s PARTITION (b)",
+            "k" => "k PARTITION (p3)",
+            other => other,
+        };
+        let sql = format!("SELECT CONCAT(COUNT(*), ' ', IFNULL(SUM(id), 0)) FROM pn.{chosen}");
+        assert_eq!(
+            on_target,
+            pair.source().value(&sql).expect("a sum"),
+            "{table}"
+        );
+    };
+    ["r", "s", "k", "whole"].into_iter().for_each(there);
+    // A change in a partition that was chosen is found, and one in another is not.
+    let source = |sql: &str| pair.source().script(sql.as_bytes()).expect("done");
+    source("UPDATE pn.r SET v = 'x' WHERE id = 500; DELETE FROM pn.k WHERE id = 4");
+    pair.verify_against("a", pair.source()).ok();
+    source("UPDATE pn.r SET v = 'x' WHERE id = 50");
+    pair.verify_against("a", pair.source())
+        .code(4)
+        .says(&["`pn`.`r`"]);
+
+    for (partitions, why) in [
+        ("pn.r=p9", "it has p1, p 2, p3"),
+        ("pn.whole=p1", "the table has no partitions"),
+        ("pn.none=p1", "is no table with rows that this dump takes"),
+        ("pn.r=", "empty name"),
+        ("r=p1", "schema.table"),
+    ] {
+        pair.dump("b", &["--partitions", partitions])
+            .code(2)
+            .says(&["--partitions", why]);
+    }
+    assert!(!pair.path("b").exists());
+    pair.dump("b", &["--partitions", "pn.r=p1", "--ddl-only"])
+        .code(2);
+}
+
+both!(a_dump_of_rows_alone);
+fn a_dump_of_rows_alone(pair: &Pair) {
+    fill(pair);
+    let left_out = [
+        "views (--no-views)",
+        "triggers (--no-triggers)",
+        "procedures and functions (--no-routines)",
+        "events (--no-events)",
+    ];
+    pair.dump("a", &["--data-only"]).ok().says(&left_out);
+    assert!(!pair.path("a").join("@.users.sql").exists());
+    pair.verify("a").ok();
+    pair.load("a", &[]).ok();
+    assert_eq!(there(pair), ["3", "0", "0", "0", "0", "1"]);
+    pair.load("a", &["--data-only", "--existing", "truncate", "--yes"])
+        .ok();
+    assert_eq!(there(pair), ["3", "0", "0", "0", "0", "1"]);
+    pair.dump("b", &["--no-views"]).ok().says(&left_out[..1]);
+    pair.target().script(b"DROP DATABASE pt").expect("dropped");
+    pair.load("b", &[]).ok();
+    assert_eq!(there(pair), ["3", "0", "1", "2", "1", "1"]);
+    pair.dump("c", &["--data-only", "--no-events"]).code(2);
+    pair.dump("c", &["--data-only", "--users"]).code(2);
 }
 
 both!(triggers_routines_and_events_are_chosen_by_name);

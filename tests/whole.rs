@@ -41,6 +41,7 @@ mod mysql55;
 mod names;
 mod not_seen;
 mod offline_import;
+mod only;
 mod options;
 mod other_dumps;
 mod packaging;

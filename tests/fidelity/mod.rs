@@ -5,6 +5,7 @@
 mod definitions;
 mod exceptions;
 mod generated;
+mod matrix;
 mod numbers;
 mod objects;
 mod tables;

@@ -4,100 +4,10 @@
 use super::Pair;
 use testkit::Server;
 
-fn names(server: &Server, sql: &str) -> Vec<String> {
-    server
-        .client(sql)
-        .unwrap_or_else(|e| panic!("{e:?}"))
-        .into_iter()
-        .filter_map(|row| row.into_iter().next()?)
-        .collect()
-}
-
-fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
-}
-
 /// What SHOW CREATE gives for every object of a schema, under `kind name`, sorted.
 pub fn definitions(server: &Server, schema: &str) -> Vec<(String, String)> {
-    let literal = schema.replace('\'', "''");
-    let lists = [
-        (
-            "TABLE",
-            format!(
-                "SELECT table_name FROM information_schema.tables WHERE table_schema = '{literal}' \
-                AND table_type IN ('BASE TABLE', 'SYSTEM VERSIONED')"
-            ),
-        ),
-        (
-            "TABLE",
-            format!(
-                "SELECT table_name FROM information_schema.tables WHERE table_schema = '{literal}' \
-                AND table_type = 'SEQUENCE'"
-            ),
-        ),
-        (
-            "VIEW",
-            format!(
-                "SELECT table_name FROM information_schema.views WHERE table_schema = '{literal}'"
-            ),
-        ),
-        (
-            "TRIGGER",
-            format!(
-                "SELECT trigger_name FROM information_schema.triggers \
-                WHERE trigger_schema = '{literal}'"
-            ),
-        ),
-        (
-            "PROCEDURE",
-            format!(
-                "SELECT routine_name FROM information_schema.routines \
-                WHERE routine_schema = '{literal}' AND routine_type = 'PROCEDURE'"
-            ),
-        ),
-        (
-            "FUNCTION",
-            format!(
-                "SELECT routine_name FROM information_schema.routines \
-                WHERE routine_schema = '{literal}' AND routine_type = 'FUNCTION'"
-            ),
-        ),
-        (
-            "EVENT",
-            format!(
-                "SELECT event_name FROM information_schema.events WHERE event_schema = '{literal}'"
-            ),
-        ),
-    ];
-    let mut all = vec![(
-        format!("DATABASE {schema}"),
-        server
-            .client(&format!("SHOW CREATE DATABASE {}", quoted(schema)))
-            .expect("a definition")[0][1]
-            .clone()
-            .unwrap_or_default(),
-    )];
-    for (kind, list) in lists {
-        for name in names(server, &list) {
-            let sql = format!("SHOW CREATE {kind} {}.{}", quoted(schema), quoted(&name));
-            let row = server
-                .client(&sql)
-                .unwrap_or_else(|e| panic!("{e:?}"))
-                .remove(0);
-            // After the text come character sets and, for triggers, the time of creation.
-            let most = if kind == "TRIGGER" { 6 } else { row.len() };
-            // MySQL adds this character set when a collation was read from its own SHOW CREATE.
-            let plain = |text: String| text.replace(" CHARACTER SET utf8mb4 COLLATE", " COLLATE");
-            let text: Vec<String> = row
-                .into_iter()
-                .take(most)
-                .map(|c| plain(c.unwrap_or_default()))
-                .collect();
-            all.push((format!("{kind} {name}"), text.join("\n")));
-        }
-    }
-    all.sort();
-    all
+    let mut conn = server.conn().unwrap_or_else(|e| panic!("{e:?}"));
+    testkit::matrix::definitions(&mut conn, schema).unwrap_or_else(|e| panic!("{e:?}"))
 }
 
 impl Pair {

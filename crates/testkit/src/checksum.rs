@@ -63,7 +63,7 @@ fn computed(conn: &mut Conn) -> Result<BTreeSet<(String, String)>> {
 }
 
 /// A query whose second column is a sum over all rows, whatever their order.
-fn by_query(conn: &mut Conn, table: &str) -> Result<String> {
+pub(crate) fn by_query(conn: &mut Conn, table: &str) -> Result<String> {
     let columns = conn.fetch(format!("SHOW COLUMNS FROM {table}"));
     let cells = columns
         .map_err(Error::doing(table))?

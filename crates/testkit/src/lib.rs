@@ -16,6 +16,7 @@ pub mod debian;
 pub mod drain;
 pub mod install;
 pub mod keyring;
+pub mod matrix;
 pub mod proxy;
 pub mod sample;
 pub mod server;

@@ -23,7 +23,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use testkit::sample::Sample;
 use testkit::server::standing::{self, Standing};
-use testkit::{Error, Install, Kind, Result, Setup, checksum, debian, drain, stock, stores};
+use testkit::{
+    Error, Install, Kind, Result, Setup, checksum, debian, drain, matrix, stock, stores,
+};
 use wire::{Conn, Endpoint, Options};
 
 const HELP: &str = "\
@@ -45,6 +47,9 @@ testkit: throw-away servers and data for ./dev
   testkit drain --socket S --schema NAME [--table T] [--connections N]
   testkit stock-load KIND --socket S --schema NAME --archive DIR [--connections N]
   testkit checksum --a SOCKET --b SOCKET [--schema NAME]
+  testkit matrix list KIND                           the cases of what a server holds: schema and name
+  testkit matrix fill KIND --socket S [--schema NAME]
+  testkit matrix compare KIND --a SOCKET --b SOCKET [--schema NAME]     schema, and how the copy differs, if it does
   testkit rate --penstock BINARY --socket S [--rates 5,20,80] [--workers 1,2,4,8,16] [--seconds N] [--transport unix|tcp|tls]
   testkit store s3s|moto|ssh [--rate BYTES]       serves until it is ended; --rate: a second port, through a link of this speed
   testkit tablespace --socket S [--schema NAME] [--tables A,B] [--threads N] [--sort-memory MIB]
@@ -114,6 +119,10 @@ fn run(words: &[String]) -> Result<ExitCode> {
             &["socket", "schema", "archive", "connections"],
             &[],
         )?)),
+        ["matrix", verb, kind, rest @ ..] => {
+            let args = Args::parse(rest, &["socket", "a", "b", "schema"], &[])?;
+            good(matrix_of(verb, Kind::named(kind)?, &args))
+        }
         ["checksum", rest @ ..] => checksums(&Args::parse(rest, &["a", "b", "schema"], &[])?),
         ["rate", rest @ ..] => good(rates::measure(&Args::parse(rest, &rates::OPTIONS, &[])?)),
         ["store", maker, rest @ ..] => serve(maker, &Args::parse(rest, &["rate"], &[])?),
@@ -273,6 +282,27 @@ fn sql(args: &Args) -> Result<()> {
 /// The surroundings of a job whose events are not needed.
 fn quiet() -> Run {
     Run::new(Arc::new(Silent), base::Cancel::new())
+}
+
+/// What a server holds, case by case.
+fn matrix_of(verb: &str, kind: Kind, args: &Args) -> Result<()> {
+    let mut cases = matrix::cases(kind);
+    if let Some(schema) = args.text("schema") {
+        cases.retain(|c| c.schema() == schema);
+    }
+    for case in cases {
+        match verb {
+            "list" => println!("{}\t{}", case.schema(), case.name),
+            "fill" => case.fill(&Install::find(kind)?, Path::new(args.needed("socket")?))?,
+            "compare" => {
+                let (a, b) = (root(args.needed("a")?), root(args.needed("b")?));
+                let what = case.difference(&a, &b)?.unwrap_or_default();
+                println!("{}\t{}", case.schema(), what.replace(['\n', '\t'], " "));
+            }
+            _ => return Err(Error(format!("matrix {verb}: list, fill or compare"))),
+        }
+    }
+    Ok(())
 }
 
 fn tpcc_load(args: &Args) -> Result<()> {

@@ -52,6 +52,17 @@ pub struct Dump {
     /// times, once for each table. Times are compared in UTC. What is left out is named, here and by list, verify and load
     #[arg(long = "where", value_name = "TABLE=CONDITION", conflicts_with_all = ["from_files", "ddl_only"])]
     pub conditions: Vec<String>,
+    /// Dump only the rows of these partitions (or subpartitions) of a table, as shop.orders=p2025,p2026; may be given several
+    /// times. What is left out is named, as with --where
+    #[arg(long, value_name = "TABLE=NAME,…", conflicts_with_all = ["from_files", "ddl_only"])]
+    pub partitions: Vec<String>,
+    /// Dump no views, triggers, routines, events and accounts. Definitions of tables are in the archive all the same: rows cannot
+    /// be read without them, and penstock load --data-only leaves them there
+    #[arg(long, visible_alias = "no-create-info", conflicts_with_all = [
+        "ddl_only", "no_views", "no_routines", "no_events", "no_triggers", "users", "no_users", "include_users", "exclude_users",
+        "include_triggers", "exclude_triggers", "include_routines", "exclude_routines", "include_events", "exclude_events",
+    ])]
+    pub data_only: bool,
     #[command(flatten)]
     pub files: FromFiles,
     #[command(flatten)]
@@ -104,6 +115,9 @@ pub struct Dumping {
     /// Seconds to wait for the read lock, or for snapshots that are equal [default: 60]
     #[arg(long, value_name = "SECONDS")]
     pub lock_wait: Option<u64>,
+    /// Do not dump views
+    #[arg(long)]
+    pub no_views: bool,
     /// Do not dump stored procedures and functions
     #[arg(long)]
     pub no_routines: bool,

@@ -5,7 +5,7 @@ use super::encryption::Opening;
 use super::limits::Limits;
 use super::names::Names;
 use super::values::{
-    DeferIndexes, Definer, Existing, GtidPurged, ImportMode, Tune, VerifyMode, definer,
+    DeferIndexes, Definer, Existing, GtidPurged, ImportMode, Only, Tune, VerifyMode, definer,
     mysqld_option, sort_memory,
 };
 use super::{Programs, Selection, accounts, forecast, report};
@@ -138,6 +138,13 @@ pub struct Parts {
         "include_triggers", "exclude_triggers", "include_routines", "exclude_routines", "include_events", "exclude_events",
     ])]
     pub data_only: bool,
+    /// Add only these of the archive to a target that has the rest: what an earlier load left out or was refused, or what was
+    /// dropped since. Tables and their rows are left as they are. Options about other things are refused
+    #[arg(long, value_name = "WHAT", conflicts_with_all = [
+        "ddl_only", "data_only", "import_mode", "sort_memory", "defer_indexes", "verify", "analyze", "max_rate", "gtid_purged",
+        "strip_tablespaces", "datadir", "users",
+    ])]
+    pub only: Option<Only>,
     /// Do not load views
     #[arg(long)]
     pub no_views: bool,
@@ -155,13 +162,19 @@ pub struct Parts {
 impl Parts {
     /// Which kinds are loaded.
     pub fn wanted(&self) -> load::Parts {
+        let objects = !self.data_only && matches!(self.only, None | Some(Only::Objects));
         load::Parts {
-            rows: !self.ddl_only,
+            rows: !self.ddl_only && self.only.is_none(),
             definitions: !self.data_only,
-            views: !self.no_views && !self.data_only,
-            triggers: !self.no_triggers && !self.data_only,
-            routines: !self.no_routines && !self.data_only,
-            events: !self.no_events && !self.data_only,
+            views: !self.no_views && objects,
+            triggers: !self.no_triggers && objects,
+            routines: !self.no_routines && objects,
+            events: !self.no_events && objects,
+            only: self.only.map(|only| match only {
+                Only::Objects => load::Only::Objects,
+                Only::Indexes => load::Only::Indexes,
+                Only::Users => load::Only::Users,
+            }),
         }
     }
 

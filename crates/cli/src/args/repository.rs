@@ -121,7 +121,7 @@ pub struct SnapshotInstead {
     /// Store the server's files, taken at one moment, instead of a dump; on the server's host, as root or as the
     /// server's account. Options of a dump that do not apply are refused
     #[arg(long, value_name = "METHOD", conflicts_with_all = [
-        "chunk_size", "consistency", "no_backup_lock", "users", "no_users", "include_users", "exclude_users", "no_routines", "no_events", "no_triggers", "require_all", "record", "no_history",
+        "chunk_size", "consistency", "no_backup_lock", "users", "no_users", "include_users", "exclude_users", "no_views", "no_routines", "no_events", "no_triggers", "require_all", "record", "no_history",
         "include_schemas", "exclude_schemas", "include_tables", "exclude_tables",
         "include_triggers", "exclude_triggers", "include_routines", "exclude_routines", "include_events", "exclude_events", "max_impact", "min_rate", "max_lag",
         "replica", "max_threads_running", "max_history_list", "abort_if", "limit_timeout",

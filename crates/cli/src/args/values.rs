@@ -153,6 +153,17 @@ pub enum GtidPurged {
     Append,
 }
 
+/// `--only`.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Only {
+    /// Views, triggers, routines and events; those that are there are refused, left or replaced, as --existing says
+    Objects,
+    /// Indexes and foreign keys that tables of the target lack, by name
+    Indexes,
+    /// Accounts with their grants; those that are there are left as they are
+    Users,
+}
+
 /// `--existing`.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {

@@ -16,9 +16,9 @@ pub fn dumped(a: &Dumped) -> Result<dump::Accounts> {
     }
 }
 
-/// The accounts of a load.
-pub fn loaded(a: &Loaded) -> Result<Option<Arc<Choice>>> {
-    let asks = a.asks().map(|_| choice(&a.which));
+/// The accounts of a load; `only`: it is about nothing else.
+pub fn loaded(a: &Loaded, only: bool) -> Result<Option<Arc<Choice>>> {
+    let asks = (only || a.asks().is_some()).then(|| choice(&a.which));
     Ok(asks.transpose()?.map(Arc::new))
 }
 

@@ -33,7 +33,7 @@ use crate::args::load::{Load, Loading, OtherDumps};
 use crate::args::repository::{Backup, Drill};
 use crate::args::throttle::Throttle;
 use crate::args::values::{
-    Consistency, DeferIndexes, Definer, Existing, GtidPurged, ImportMode, Tune, VerifyMode,
+    Consistency, DeferIndexes, Definer, Existing, GtidPurged, ImportMode, Only, Tune, VerifyMode,
 };
 use crate::args::verify::Verify;
 use crate::args::{Programs, Selection, connection::Connection, doctor::Doctor};
@@ -64,10 +64,19 @@ pub fn dump(a: &Dump) -> Result<dump::Options> {
     let to = place::location_or_stream("--to", &a.to)?;
     rules::resumed(a, &to)?;
     let options = dump_to(to, a.source.as_deref(), &a.how)?;
+    let objects = !a.data_only;
     Ok(dump::Options {
         resume: a.resume,
         rows: !a.ddl_only,
-        conditions: dump::Conditions::new(&a.conditions)?,
+        views: options.views && objects,
+        routines: options.routines && objects,
+        events: options.events && objects,
+        triggers: options.triggers && objects,
+        accounts: match objects {
+            true => options.accounts,
+            false => dump::Accounts::None,
+        },
+        choices: dump::Choices::new(&a.conditions, &a.partitions)?,
         ..options
     })
 }
@@ -105,11 +114,12 @@ fn dump_to(to: Location, source: Option<&str>, a: &Dumping) -> Result<dump::Opti
         consistency: consistency(a.consistency),
         backup_lock: !a.no_backup_lock,
         lock_wait: Duration::from_secs(a.lock_wait.unwrap_or(LOCK_WAIT).max(1)),
+        views: !a.no_views,
         routines: !a.no_routines,
         events: !a.no_events,
         triggers: !a.no_triggers,
         rows: true,
-        conditions: dump::Conditions::default(),
+        choices: dump::Choices::default(),
         accounts: accounts::dumped(&a.accounts)?,
         require_all: a.require_all,
         filter: Arc::new(filter_with(&a.selection, &a.programs)?),
@@ -343,7 +353,7 @@ fn load_from(from: Location, a: &Loading, other_dumps: &OtherDumps) -> Result<lo
         skip_damaged: a.skip_damaged,
         strip_tablespaces: a.strip_tablespaces,
         skip_unsupported: other_dumps.skip_unsupported,
-        accounts: accounts::loaded(&a.accounts)?,
+        accounts: accounts::loaded(&a.accounts, a.parts.only == Some(Only::Users))?,
         defer_indexes: match a.import.defer_indexes {
             DeferIndexes::Auto => load::DeferIndexes::Auto,
             DeferIndexes::All => load::DeferIndexes::All,

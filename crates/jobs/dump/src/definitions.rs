@@ -293,12 +293,17 @@ impl DefinitionWriter<'_> {
             return Ok(false);
         }
         self.put(&format!("{base}.sql"), &text)?;
-        let own = by_partition(self.id, table);
+        let choice = self.options.choices.of(&schema.name, &table.name);
+        // What has subpartitions is known by their names, and may be chosen by those of partitions.
+        let known = choice.is_none_or(|choice| {
+            let known = |name: &String| table.partitions.iter().any(|p| p.name == *name);
+            choice.partitions.iter().all(known)
+        });
+        let own = known && by_partition(self.id, table);
         let partitions = table.partitions.iter().filter(|_| own);
         let partitions = partitions.map(|p| names.partition(&schema.name, &table.name, &p.name));
         let state = TableState::new(table.clone(), base.clone(), partitions.collect());
-        let condition = self.options.conditions.of(&schema.name, &table.name);
-        let mut state = state.chosen_by(condition).fed(self.options.feed.clone());
+        let mut state = state.chosen_by(choice).fed(self.options.feed.clone());
         let columns: Vec<(String, Encoding)> = state
             .plan
             .columns

@@ -255,7 +255,8 @@ fn record(state: &TableState, facts: &Facts<'_>) -> TableRecord {
         columns: state.plan.columns.clone(),
         row_expressions: None,
         key: key.map(|k| k.names()).unwrap_or_default(),
-        condition: state.plan.condition.clone(),
+        condition: state.plan.choice.condition.clone(),
+        partitions: state.plan.choice.partitions.clone(),
         rows: 0,
         row_digest: String::new(),
         chunks: Vec::new(),
@@ -406,14 +407,19 @@ fn option_map(options: &Options) -> serde_json::Map<String, serde_json::Value> {
         "consistent".into(),
         json!(options.consistency != Consistency::None),
     );
+    map.insert("views".into(), json!(options.views));
     map.insert("routines".into(), json!(options.routines));
     map.insert("events".into(), json!(options.events));
     map.insert("triggers".into(), json!(options.triggers));
     if !options.rows {
         map.insert("ddlOnly".into(), json!(true));
     }
-    if !options.conditions.is_empty() {
-        map.insert("where".into(), json!(options.conditions.by_name()));
+    let choices = &options.choices;
+    if !choices.partitions().is_empty() {
+        map.insert("partitions".into(), json!(choices.partitions()));
+    }
+    if !choices.conditions().is_empty() {
+        map.insert("where".into(), json!(choices.conditions()));
     }
     if let Accounts::Chosen(choice) = &options.accounts {
         for (name, patterns) in choice.options() {

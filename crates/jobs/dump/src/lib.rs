@@ -9,7 +9,7 @@
 
 mod accounts;
 mod amounts;
-mod conditions;
+mod choices;
 mod definitions;
 mod finish;
 pub mod from_files;
@@ -28,7 +28,7 @@ mod unreadable;
 mod visible;
 
 pub use archive::chunk::Compression;
-pub use conditions::Conditions;
+pub use choices::Choices;
 pub use options::{Accounts, Consistency, Options, SourceFiles};
 pub use preview::{Preview, preview};
 pub use summary::{Chosen, FilesRead, Summary};
@@ -250,7 +250,7 @@ fn look_at<'a>(run: &Run, options: &'a Options) -> Result<LookedAt<'a>> {
     let phase = run.phase("reading the catalog", 1);
     let catalog = catalog(&mut source, options)?;
     drop(phase);
-    conditions::check(&mut source.planner, &source.id, &catalog, options)?;
+    choices::check(&mut source.planner, &source.id, &catalog, options)?;
     let ways = snapshot::ways(&account, &source.id, options, &catalog)?;
     let for_the_lock = match options.consistency {
         Consistency::Auto => snapshot::for_the_lock(&account, &source.id, options),
@@ -511,7 +511,7 @@ impl Dump<'_> {
             achieved,
             exceptions,
             without_rows: !options.rows,
-            not_chosen: options.conditions.left_out(),
+            not_chosen: options.left_out(),
             chosen: chosen(&tables),
             taken_over,
             files_read: options.files.as_ref().map(|_| files_read(&moved.tables)),
@@ -538,15 +538,15 @@ fn no_snapshot(name: &str, engine: &str) -> String {
     )
 }
 
-/// How many rows match, of tables with a condition.
+/// How many rows were chosen, of tables with a choice.
 fn chosen(tables: &[Arc<tables::TableState>]) -> Vec<Chosen> {
-    let with_condition = tables.iter().filter(|t| t.plan.condition.is_some());
+    let with_choice = tables.iter().filter(|t| !t.plan.choice.is_all());
     let of = |t: &Arc<tables::TableState>| Chosen {
         table: t.plan.name.clone(),
         rows: t.chunks().iter().map(|c| c.record.rows).sum(),
         rows_estimate: t.table.rows_estimate,
     };
-    with_condition.map(of).collect()
+    with_choice.map(of).collect()
 }
 
 /// Which tables were read from files, and which not.
@@ -567,6 +567,9 @@ fn read_catalog(conn: &mut wire::Conn, id: &Identity, options: &Options) -> Resu
     catalog
         .read_histograms(conn, id)
         .map_err(|e| failure::server("cannot read the histograms", e))?;
+    if !options.views {
+        catalog.schemas.iter_mut().for_each(|s| s.views.clear());
+    }
     Ok(catalog)
 }
 

@@ -1,6 +1,6 @@
 //! What to dump, and how: the resolved options of a dump.
 
-use crate::conditions::Conditions;
+use crate::choices::Choices;
 use crate::unchanged::Base;
 use archive::chunk::Compression;
 use base::units::printable;
@@ -80,6 +80,8 @@ pub struct Options {
     pub backup_lock: bool,
     /// Longest wait for locks.
     pub lock_wait: Duration,
+    /// Whether to dump views.
+    pub views: bool,
     /// Whether to dump procedures and functions.
     pub routines: bool,
     /// Whether to dump events.
@@ -89,7 +91,7 @@ pub struct Options {
     /// Whether to dump rows, and not only the definitions of tables.
     pub rows: bool,
     /// Which rows of tables.
-    pub conditions: Conditions,
+    pub choices: Choices,
     /// Which accounts to dump.
     pub accounts: Accounts,
     /// Refuse an account that may not see everything that is selected.
@@ -101,6 +103,20 @@ pub struct Options {
 }
 
 impl Options {
+    /// What is not wanted, besides the rows of all tables, in words.
+    pub(crate) fn left_out(&self) -> Vec<String> {
+        let kinds = [
+            (self.views, "views (--no-views)"),
+            (self.triggers, "triggers (--no-triggers)"),
+            (self.routines, "procedures and functions (--no-routines)"),
+            (self.events, "events (--no-events)"),
+        ];
+        let kinds = kinds.into_iter().filter(|(wanted, _)| !wanted);
+        let mut all = self.choices.left_out();
+        all.extend(kinds.map(|(_, what)| what.to_owned()));
+        all
+    }
+
     /// What is dumped, for people.
     pub(crate) fn source_name(&self, id: &Identity) -> String {
         match &self.files {

@@ -30,7 +30,7 @@ pub struct Preview {
     pub views: u64,
     /// Whether definitions alone would be dumped.
     pub without_rows: bool,
-    /// Rows that conditions leave out, in words.
+    /// What is not wanted, besides the rows of all tables, in words.
     pub not_chosen: Vec<String>,
     /// Rows, as the server estimates them.
     pub rows: u64,
@@ -99,7 +99,7 @@ pub fn preview(run: &Run, options: &Options) -> Result<Preview> {
         tables: written.count,
         views: written.views,
         without_rows: !options.rows,
-        not_chosen: options.conditions.left_out(),
+        not_chosen: options.left_out(),
         rows: tables().map(|t| t.rows_estimate).sum(),
         data_bytes: tables().map(|t| t.data_bytes).sum(),
         index_bytes: tables().map(|t| t.index_bytes).sum(),

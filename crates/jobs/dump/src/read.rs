@@ -94,7 +94,7 @@ impl Readers<'_> {
         }
         let mut chunks = Vec::new();
         let table = task.series();
-        let name = &match &table.plan.condition {
+        let name = &match &table.plan.choice.condition {
             Some(condition) => format!("{} (--where {condition})", table.plan.name),
             None => table.plan.name.clone(),
         };

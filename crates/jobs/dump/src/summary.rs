@@ -14,7 +14,7 @@ pub struct FilesRead {
     pub by_sql: Vec<String>,
 }
 
-/// The rows of a table that match a condition (`--where`).
+/// The rows of a table that were chosen (`--where`, `--partitions`).
 #[derive(Clone, Debug)]
 pub struct Chosen {
     /// The table, quoted and qualified.
@@ -60,9 +60,9 @@ pub struct Summary {
     pub exceptions: Vec<String>,
     /// Whether definitions alone were dumped.
     pub without_rows: bool,
-    /// Rows that conditions leave out, in words.
+    /// What is not wanted, besides the rows of all tables, in words.
     pub not_chosen: Vec<String>,
-    /// How many rows match, of tables with a condition.
+    /// How many rows were chosen, of tables with a choice.
     pub chosen: Vec<Chosen>,
     /// Accounts and roles in the archive, if it has them.
     pub accounts: Option<u64>,

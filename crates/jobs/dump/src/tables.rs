@@ -10,7 +10,7 @@ use base::{Counters, Event, Observer, Result, lock};
 use rows::feed::{Feed, TableName};
 use rows::generated::{self, Kept, Reading};
 use rows::key_ranges::KeyRange;
-use rows::table_plan::TablePlan;
+use rows::table_plan::{RowChoice, TablePlan};
 use run::Stop;
 use server::Identity;
 use server::catalog::{Table, TableKind};
@@ -232,17 +232,25 @@ impl TableState {
         self.taken.get()
     }
 
-    /// The same, of the rows that match a condition alone.
+    /// The same, of these rows alone.
     #[must_use]
-    pub fn chosen_by(mut self, condition: Option<&str>) -> TableState {
-        if let Some(condition) = condition {
-            let plans = self.series.iter_mut().map(|s| &mut s.plan);
-            for plan in plans.chain([&mut self.plan]) {
-                plan.condition = Some(condition.to_owned());
-            }
-            for reading in &mut self.generated {
-                reading.choose(condition);
-            }
+    pub fn chosen_by(mut self, choice: Option<&RowChoice>) -> TableState {
+        let Some(choice) = choice else {
+            return self;
+        };
+        if !choice.partitions.is_empty() {
+            let chosen = |s: &Series| {
+                let name = s.partition.as_ref();
+                name.is_none_or(|name| choice.partitions.contains(name))
+            };
+            self.series.retain(chosen);
+        }
+        let plans = self.series.iter_mut().map(|s| &mut s.plan);
+        for plan in plans.chain([&mut self.plan]) {
+            plan.choose(choice);
+        }
+        for reading in &mut self.generated {
+            reading.choose(choice);
         }
         self
     }

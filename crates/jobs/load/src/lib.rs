@@ -31,7 +31,7 @@ mod target;
 pub use from_archive::{LoadPlan, Preview, SchemaSelection, Treated, lost, preview, work};
 pub use load_report::{AccountsMade, Analyzed, BatchSize, HistogramsMade};
 pub use options::{
-    DeferIndexes, Definers, Existing, Gtids, Options, Parts, Verification, WhenLoaded,
+    DeferIndexes, Definers, Existing, Gtids, Only, Options, Parts, Verification, WhenLoaded,
 };
 pub use other_dumps::is_archive;
 pub use sql::{bulk_insert, schedule};

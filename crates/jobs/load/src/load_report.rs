@@ -1,6 +1,6 @@
 //! What the steps of a load record while it runs; [`crate::Summary`] is made of it at the end.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What came of accounts.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +42,8 @@ pub struct LoadReport {
     pub exceptions: Vec<String>,
     /// Whether the target refused an object that it may take later.
     pub repairable: bool,
+    /// How many objects of each kind were made after the rows.
+    pub made: BTreeMap<&'static str, u64>,
     /// Views that the target refused.
     pub refused_views: u64,
     /// What came of the accounts, if they were asked for.

@@ -122,6 +122,30 @@ pub struct Parts {
     pub routines: bool,
     /// Events.
     pub events: bool,
+    /// Only a part that is added to a target which has the rest.
+    pub only: Option<Only>,
+}
+
+/// A part of an archive that is added to a target which has the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Only {
+    /// Views, triggers, routines and events.
+    Objects,
+    /// Indexes and foreign keys.
+    Indexes,
+    /// Accounts.
+    Users,
+}
+
+impl Only {
+    /// As users write it.
+    pub fn option(self) -> &'static str {
+        match self {
+            Only::Objects => "--only objects",
+            Only::Indexes => "--only indexes",
+            Only::Users => "--only users",
+        }
+    }
 }
 
 impl Default for Parts {
@@ -133,6 +157,7 @@ impl Default for Parts {
             triggers: true,
             routines: true,
             events: true,
+            only: None,
         }
     }
 }
@@ -154,8 +179,13 @@ impl Parts {
         if !self.definitions {
             return vec!["--data-only"];
         }
+        let first = match self.only {
+            Some(only @ (Only::Indexes | Only::Users)) => return vec![only.option()],
+            Some(Only::Objects) => (false, Only::Objects.option()),
+            None => (self.rows, "--ddl-only"),
+        };
         let all = [
-            (self.rows, "--ddl-only"),
+            first,
             (self.views, "--no-views"),
             (self.triggers, "--no-triggers"),
             (self.routines, "--no-routines"),

@@ -59,12 +59,32 @@ impl Repairable {
             damaged_schemas: schemas.collect(),
             accounts: t.earlier.clone(),
         };
-        match place(t, load) {
-            Some((dir, path)) => state::put_json(dir, &path, &record)
+        record.write(place(t, load), t.options.managed.is_some())
+    }
+
+    /// Writes one that is about accounts alone; it is called again and again.
+    pub(super) fn of_accounts<'a>(
+        t: &Target<'a>,
+        load: &str,
+    ) -> impl Fn(&EarlierAccounts) -> Result<(), String> + use<'a> {
+        let (place, managed) = (place(t, load), t.options.managed.is_some());
+        move |accounts| {
+            let record = Repairable {
+                missing: Vec::new(),
+                made: BTreeMap::new(),
+                damaged: Vec::new(),
+                damaged_schemas: Vec::new(),
+                accounts: accounts.clone(),
+            };
+            record.write(place.clone(), managed)
+        }
+    }
+
+    fn write(&self, place: Option<(StateDir<'_>, PathBuf)>, managed: bool) -> Result<(), String> {
+        match place {
+            Some((dir, path)) => state::put_json(dir, &path, self)
                 .map_err(|e| format!("its record cannot be written: {e}")),
-            None if t.options.managed.is_some() => {
-                Err("each load initializes its own data directory".to_owned())
-            }
+            None if managed => Err("each load initializes its own data directory".to_owned()),
             None => {
                 Err("no directory for its record is known: set PENSTOCK_STATE, or HOME".to_owned())
             }

@@ -67,6 +67,10 @@ pub struct Summary {
     pub left_out: Vec<String>,
     /// What the target had, and what was done with it.
     pub existing: Treated,
+    /// What alone was added to a target that has the rest.
+    pub only: Option<crate::Only>,
+    /// How many objects of each kind were added to it.
+    pub made: Vec<(&'static str, u64)>,
     /// Whether definitions alone were loaded.
     pub without_rows: bool,
     /// What came of the accounts, if they were asked for.
@@ -123,6 +127,7 @@ impl Summary {
             analyzed: report.analyzed,
             histograms: report.histograms,
             gtids: report.gtids,
+            made: report.made.into_iter().collect(),
             tuning,
             ..Summary::default()
         }

@@ -158,10 +158,14 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Checks that the target accepts rows at all.
-pub fn check_writable(conn: &mut wire::Conn, id: &Identity, level: tune::Level) -> Result<()> {
+/// Checks that the target can be written to; `level`: how it is tuned, if rows are loaded.
+pub fn check_writable(
+    conn: &mut wire::Conn,
+    id: &Identity,
+    level: Option<tune::Level>,
+) -> Result<()> {
     // `tune::begin` switches it on where that is allowed, and refuses where it is not.
-    if !id.local_infile && level != tune::Level::Max {
+    if !id.local_infile && level.is_some_and(|level| level != tune::Level::Max) {
         return Err(tune::local_infile_off());
     }
     if id.read_only || id.super_read_only {

@@ -59,7 +59,11 @@ pub(crate) fn gather(run: &Run, options: &Options) -> Result<Gathered> {
         false => not_needed(),
     };
     let writable = match needed(&["load"]) {
-        true => Ok(load::check_writable(&mut conn, &id, tune::Level::Safe)),
+        true => Ok(load::check_writable(
+            &mut conn,
+            &id,
+            Some(tune::Level::Safe),
+        )),
         false => not_needed(),
     };
     run.check()?;
@@ -160,11 +164,12 @@ fn dump_options(options: &Options) -> dump::Options {
         consistency: dump::Consistency::Auto,
         backup_lock: true,
         lock_wait: Duration::from_secs(1),
+        views: true,
         routines: true,
         events: true,
         triggers: true,
         rows: true,
-        conditions: dump::Conditions::default(),
+        choices: dump::Choices::default(),
         accounts: dump::Accounts::Usual,
         require_all: false,
         filter: Arc::new(Filter::all()),

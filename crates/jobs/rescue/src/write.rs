@@ -279,6 +279,7 @@ impl Writer<'_> {
             row_expressions: None,
             key: Vec::new(),
             condition: None,
+            partitions: Vec::new(),
             rows: 0,
             row_digest: String::new(),
             chunks: Vec::new(),

@@ -1,5 +1,6 @@
 //! How a job opens an archive.
 
+use crate::table_plan::RowChoice;
 use archive::Archive;
 use base::units::printable;
 use base::{Error, Kind, Result};
@@ -85,10 +86,10 @@ pub fn dumped_with(archive: &Archive) -> Vec<String> {
                 .is_without_rows()
                 .then(|| "the rows: it has definitions alone (--ddl-only)".to_owned());
             let chosen = manifest.tables.iter().filter_map(|t| {
-                let condition = t.condition.as_ref()?;
-                Some(not_chosen(&t.schema, &t.table, condition))
+                let choice = RowChoice::of_record(t);
+                (!choice.is_all()).then(|| not_chosen(&t.schema, &t.table, &choice))
             });
-            let mut not_chosen: Vec<String> = chosen.collect();
+            let mut not_chosen: Vec<String> = chosen.flatten().collect();
             if !not_chosen.is_empty() {
                 not_chosen.push("where a foreign key refers to one of those rows, a load adds the key without looking for the row".to_owned());
             }
@@ -105,13 +106,21 @@ pub fn dumped_with(archive: &Archive) -> Vec<String> {
     }
 }
 
-/// The rows of a table that do not match the condition that they were chosen by, in words.
-pub fn not_chosen(schema: &str, table: &str, condition: &str) -> String {
-    let line = condition.replace(['\n', '\r', '\t'], " ");
+/// The rows of a table that are not wanted, in words.
+pub fn not_chosen(schema: &str, table: &str, choice: &RowChoice) -> Vec<String> {
     let table = server::quote::qualified(schema, table);
-    printable(&format!(
-        "the rows of {table} that do not match: {line} (--where)"
-    ))
+    let partitions = (!choice.partitions.is_empty()).then(|| {
+        format!(
+            "the rows of {table} in other partitions than {} (--partitions)",
+            choice.partitions.join(", ")
+        )
+    });
+    let condition = choice.condition.as_ref().map(|condition| {
+        let line = condition.replace(['\n', '\r', '\t'], " ");
+        format!("the rows of {table} that do not match: {line} (--where)")
+    });
+    let all = partitions.into_iter().chain(condition);
+    all.map(|what| printable(&what)).collect()
 }
 
 /// The error of a place that cannot be opened; it says nothing about the archive in it.

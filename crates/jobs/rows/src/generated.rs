@@ -8,7 +8,7 @@
 //! What it does not do: read virtual columns without an index, which have no kept value; and indexes whose values no
 //! statement gives back (on an expression, on the beginning of a virtual column), which are named instead.
 
-use crate::table_plan::narrowed;
+use crate::table_plan::{RowChoice, narrowed};
 use archive::RowDigest;
 use base::Result;
 use base::units::printable;
@@ -118,9 +118,15 @@ impl Reading {
         }
     }
 
-    /// Of the rows that match a condition alone.
-    pub fn choose(&mut self, condition: &str) {
-        self.sql += &narrowed(String::new(), Some(condition));
+    /// Of these rows alone.
+    pub fn choose(&mut self, choice: &RowChoice) {
+        // It ends with the table, or with the index that is read.
+        let from = format!(" FROM {}", self.table);
+        if let Some(at) = self.sql.rfind(&from) {
+            let within = format!(" FROM {}", choice.within(&self.table));
+            self.sql.replace_range(at..at + from.len(), &within);
+        }
+        self.sql += &narrowed(String::new(), choice.condition.as_deref());
     }
 
     /// Reads the values: one digest for each, over all rows. `check` is called now and then.

@@ -5,8 +5,10 @@
 //! character set conversion: the stored bytes of every value, FLOAT widened so that no bit is lost.
 
 use crate::key_ranges::{ChunkKey, KeyRange};
+use archive::manifest::TableRecord;
 use archive::row::{Encoding, RowPlan};
 use server::catalog::{Column, Table};
+use server::quote;
 use std::collections::BTreeMap;
 
 /// How a table's rows are read and encoded.
@@ -28,8 +30,49 @@ pub struct TablePlan {
     pub key: Option<ChunkKey>,
     /// Character set to receive text in; `None`: the stored bytes.
     pub client_charset: Option<String>,
-    /// The condition that rows are chosen by; `None`: all rows.
+    /// Which rows are read.
+    pub choice: RowChoice,
+}
+
+/// Which rows of a table are wanted; without either, all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RowChoice {
+    /// Those that match a condition.
     pub condition: Option<String>,
+    /// Those of these partitions, or subpartitions.
+    pub partitions: Vec<String>,
+}
+
+impl RowChoice {
+    /// The one that a table was dumped with.
+    pub fn of_record(record: &TableRecord) -> RowChoice {
+        RowChoice {
+            condition: record.condition.clone(),
+            partitions: record.partitions.clone(),
+        }
+    }
+
+    /// Whether all rows are wanted.
+    pub fn is_all(&self) -> bool {
+        self.condition.is_none() && self.partitions.is_empty()
+    }
+
+    /// A quoted table, and behind it the partitions.
+    pub fn within(&self, table: &str) -> String {
+        if self.partitions.is_empty() {
+            return table.to_owned();
+        }
+        let names: Vec<String> = self.partitions.iter().map(|p| quote::ident(p)).collect();
+        format!("{table} PARTITION ({})", names.join(", "))
+    }
+
+    /// What of a table is wanted, in words for the user.
+    pub fn shown(&self) -> Vec<String> {
+        let partitions = (!self.partitions.is_empty())
+            .then(|| format!("--partitions {}", self.partitions.join(",")));
+        let condition = self.condition.as_ref().map(|c| format!("--where {c}"));
+        partitions.into_iter().chain(condition).collect()
+    }
 }
 
 /// A ` WHERE …`, which may be empty, and a condition that rows have to match besides.
@@ -123,8 +166,16 @@ impl TablePlan {
             charset: if json { "utf8mb4" } else { "binary" },
             key: ChunkKey::of(table),
             client_charset: None,
-            condition: None,
+            choice: RowChoice::default(),
         }
+    }
+
+    /// Reads these rows alone; a plan that is for one partition stays so.
+    pub fn choose(&mut self, choice: &RowChoice) {
+        if !self.name.ends_with(')') {
+            self.name = choice.within(&self.name);
+        }
+        self.choice = choice.clone();
     }
 
     /// Reads as a client with this character set would, for comparing with what such a client wrote.
@@ -149,7 +200,7 @@ impl TablePlan {
             },
             self.name
         );
-        let condition = self.condition.as_deref();
+        let condition = self.choice.condition.as_deref();
         let Some(key) = &self.key else {
             return sql + &narrowed(String::new(), condition);
         };

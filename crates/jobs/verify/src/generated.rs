@@ -6,6 +6,7 @@ use super::compare::reader;
 use archive::manifest::{GeneratedRecord, TableRecord};
 use base::{Result, lock};
 use rows::generated::{Kept, Reading, readings};
+use rows::table_plan::RowChoice;
 use run::Run;
 use server::catalog::Table;
 use server::{Catalog, Identity};
@@ -101,9 +102,10 @@ fn of_record(record: &TableRecord, table: &Table, chosen: bool) -> Vec<Reading> 
     let key = record.generated.first().map(|g| &g.key);
     let key: Vec<&str> = key.into_iter().flatten().map(String::as_str).collect();
     let mut all = readings(table, &key);
-    if let Some(condition) = record.condition.as_ref().filter(|_| chosen) {
+    let choice = RowChoice::of_record(record);
+    if chosen && !choice.is_all() {
         for reading in &mut all {
-            reading.choose(condition);
+            reading.choose(&choice);
         }
     }
     all

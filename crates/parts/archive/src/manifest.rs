@@ -217,6 +217,9 @@ pub struct TableRecord {
     /// The condition that its rows were chosen by; none: all rows.
     #[serde(rename = "where", default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
+    /// The partitions whose rows these are; empty: all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub partitions: Vec<String>,
     /// Rows in all chunks.
     pub rows: u64,
     /// Digest of all rows.
@@ -371,7 +374,8 @@ impl Manifest {
 
     /// Whether its dump left rows of some tables out, or of all.
     pub fn lacks_rows(&self) -> bool {
-        self.is_without_rows() || self.tables.iter().any(|t| t.condition.is_some())
+        let chosen = |t: &TableRecord| t.condition.is_some() || !t.partitions.is_empty();
+        self.is_without_rows() || self.tables.iter().any(chosen)
     }
 
     /// A manifest of this version without content.

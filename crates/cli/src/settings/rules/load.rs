@@ -3,7 +3,7 @@
 use super::names::no_names;
 use super::refused::refuse;
 use crate::args::load::{Load, Loading};
-use crate::args::values::{Existing, GtidPurged, ImportMode, Tune};
+use crate::args::values::{Existing, GtidPurged, ImportMode, Only, Tune};
 use crate::settings::place;
 use base::Result;
 use std::path::Path;
@@ -37,6 +37,7 @@ pub fn load(a: &Loading) -> Result<()> {
             "leave it out, and create the accounts that are needed; their statements are in @.users.sql",
         );
     }
+    only(a)?;
     existing(a)?;
     if a.new_server.datadir.is_some() {
         return new_server(a);
@@ -56,6 +57,58 @@ pub fn load(a: &Loading) -> Result<()> {
         }
     }
     restarts(a)
+}
+
+/// What a part that is added does not go with.
+fn only(a: &Loading) -> Result<()> {
+    let Some(only) = a.parts.only else {
+        return Ok(());
+    };
+    let kinds = [
+        (a.parts.no_views, "--no-views"),
+        (a.parts.no_triggers, "--no-triggers"),
+        (a.parts.no_routines, "--no-routines"),
+        (a.parts.no_events, "--no-events"),
+        (!a.definer.is_empty(), "--definer"),
+    ];
+    let kinds = kinds.into_iter().filter(|(given, _)| *given);
+    let mut of_objects = kinds.map(|(_, option)| option);
+    let of_objects = of_objects.next().or_else(|| a.programs.given());
+    let of_tables = [
+        (!a.selection.is_empty(), "a selection of tables"),
+        (a.resume, "--resume"),
+        (a.threads.is_some(), "--threads"),
+        (a.skip_damaged, "--skip-damaged"),
+    ];
+    let of_tables = of_tables.into_iter().find(|(given, _)| *given);
+    let of_tables = of_tables.map(|(_, option)| option);
+    let names = a.names.given();
+    let (option, other, what) = match only {
+        Only::Objects => (
+            "--only objects",
+            (a.existing == Existing::Truncate)
+                .then_some("--existing truncate")
+                .or(a.accounts.asks()),
+            "views, triggers, routines and events",
+        ),
+        Only::Indexes => (
+            "--only indexes",
+            of_objects.or(existing_given(a)).or(a.accounts.asks()),
+            "indexes and foreign keys",
+        ),
+        Only::Users => (
+            "--only users",
+            of_objects.or(existing_given(a)).or(of_tables).or(names),
+            "accounts",
+        ),
+    };
+    match other {
+        None => Ok(()),
+        Some(other) => refuse(
+            format!("{other} does not apply with {option}, which is about {what}"),
+            "leave one of the two out",
+        ),
+    }
 }
 
 /// What is done with objects that are there.

@@ -136,7 +136,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
 
 /// Whether the server takes rows, the account may load them, and the schema is not there.
 fn fit(conn: &mut Conn, id: &Identity, options: &Options) -> Result<()> {
-    check_writable(conn, id, options.tune.level)?;
+    check_writable(conn, id, Some(options.tune.level))?;
     let held = Privileges::read(conn, id)
         .map_err(|e| failure::server("cannot read the account's privileges", e))?;
     let needs = LoadNeeds {

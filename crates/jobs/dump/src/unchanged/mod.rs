@@ -22,6 +22,7 @@ use base::units::printable;
 use base::{Error, Kind, Result};
 use binlog_archive::{Place, Touched};
 use places::{here, since};
+use rows::table_plan::RowChoice;
 use run::{Run, failure};
 use server::{Identity, Position};
 use server_side::{LastChange, cascades, is_another, last_changes, lower};
@@ -251,9 +252,13 @@ impl<'a> Unchanged<'a> {
 
     /// Why the earlier dump's files are not those that this dump would write.
     fn other(&self, table: &TableState, record: &TableRecord, now: &Now<'_>) -> Option<String> {
-        if record.condition.is_some() || table.plan.condition.is_some() {
+        let (choice, then) = (&table.plan.choice, RowChoice::of_record(record));
+        if choice.condition.is_some() || then.condition.is_some() {
             let why = "its rows are chosen by a condition, which may depend on the time or on other tables";
             return Some(why.to_owned());
+        }
+        if choice.partitions != then.partitions {
+            return Some("other partitions of it were chosen".to_owned());
         }
         let engine = &table.table.engine;
         if !table.table.transactional {

@@ -7,7 +7,6 @@
 
 use super::LoadPlan;
 use crate::Target;
-use crate::journal::Journal;
 use crate::load_report::AccountsMade;
 use crate::options::Options;
 use archive::Archive;
@@ -95,8 +94,12 @@ pub(super) fn foreseen(
     Ok(Some((shown(made), shown(kept))))
 }
 
-/// Makes those that the target does not have.
-pub(super) fn create(t: &mut Target<'_>, plan: &LoadPlan, journal: &Journal) -> Result<()> {
+/// Makes those that the target does not have; `note` records the name of each before.
+pub(super) fn create(
+    t: &mut Target<'_>,
+    plan: &LoadPlan,
+    note: &mut dyn FnMut(&mut wire::Conn, &str) -> Result<()>,
+) -> Result<()> {
     if plan.accounts.is_none() {
         return Ok(());
     }
@@ -113,9 +116,9 @@ pub(super) fn create(t: &mut Target<'_>, plan: &LoadPlan, journal: &Journal) -> 
             (true, false) => kept.push(adapted),
         }
     }
-    // One that only the journal knows was perhaps not made, and then it is not on the target.
+    // One that only the record knows was perhaps not made, and then it is not on the target.
     let made = make::create(&mut t.conn, &t.id, &missing, &mut |conn, name| {
-        journal.account(conn, &name.to_string())?;
+        note(conn, &name.to_string())?;
         failpoint::reached("an account is about to be made");
         Ok(())
     })?;

@@ -11,7 +11,7 @@ pub(crate) use look::ExistingObjects;
 
 use super::LoadPlan;
 use crate::journal::{self, Journal};
-use crate::options::{Existing, Options};
+use crate::options::{Existing, Only, Options};
 use crate::{Target, refused};
 use base::units::printable;
 use base::{Error, Kind, Result, failpoint};
@@ -51,6 +51,15 @@ impl Treated {
 
     fn all(&self) -> impl Iterator<Item = &String> {
         self.left.iter().chain(self.lost()).chain(&self.filled)
+    }
+
+    /// What the user is shown: tables that are left alone anyway are not.
+    pub(super) fn shown(&self, only: Option<Only>) -> Treated {
+        let mut shown = self.clone();
+        if only.is_some() {
+            shown.left.retain(|what| !super::only::is_table(what));
+        }
+        shown
     }
 
     /// Whether a table, view or sequence, quoted and qualified, is left as it is.
@@ -122,7 +131,8 @@ pub(super) fn decide(
         return Err(made_meanwhile(new));
     }
     // What is left is not what the archive has of that name.
-    if matches!(t.options.existing, Existing::Skip | Existing::Truncate(_)) {
+    let leaves = matches!(t.options.existing, Existing::Skip | Existing::Truncate(_));
+    if leaves || plan.parts.only.is_some() {
         for (what, there) in &existing.others {
             t.refused(format!(
                 "{what} is not loaded: the target has {there} of that name, which is left as it is"
@@ -221,6 +231,9 @@ pub(super) fn clear(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
 }
 
 fn treated(t: &mut Target<'_>, plan: &LoadPlan, existing: &ExistingObjects) -> Result<Treated> {
+    if plan.parts.only.is_some() {
+        return super::only::treated(t, plan, existing);
+    }
     let mut treated = Treated::default();
     match &t.options.existing {
         _ if !plan.parts.definitions => return rows_only(t, plan, existing),
@@ -367,7 +380,7 @@ fn referring(t: &mut Target<'_>, plan: &LoadPlan) -> Result<Vec<String>> {
 
 /// What is lost with these objects, besides what is named anyway: triggers of tables that the load does not create, the history of
 /// tables that keep it, and privileges on routines, which servers revoke when the routine is dropped.
-fn lost_with(
+pub(super) fn lost_with(
     t: &mut Target<'_>,
     plan: &LoadPlan,
     replaced: &BTreeSet<String>,

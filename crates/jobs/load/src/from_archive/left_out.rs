@@ -2,7 +2,7 @@
 //! archive is used as if it did not have them, and the summary says what it has.
 
 use super::SchemaSelection;
-use crate::options::Parts;
+use crate::options::{Only, Parts};
 use archive::Archive;
 use archive::open::Schema;
 use base::units::things;
@@ -49,7 +49,17 @@ impl Kinds {
                 .chain(others)
                 .collect();
         }
+        let only = match parts.only {
+            Some(Only::Objects) => Some("tables and their rows"),
+            Some(Only::Indexes) => Some("everything but indexes and foreign keys"),
+            Some(Only::Users) => Some("everything but accounts"),
+            None => None,
+        };
+        let only = only.zip(parts.only);
         let named = |option: &&str| {
+            if let Some((what, only)) = only.filter(|(_, only)| only.option() == *option) {
+                return Some(format!("{what} ({})", only.option()));
+            }
             let (n, word, before) = match *option {
                 "--ddl-only" => (self.tables, "table", "the rows of "),
                 "--no-views" => (self.views, "view", ""),

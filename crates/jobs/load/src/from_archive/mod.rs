@@ -17,6 +17,7 @@ mod in_tablespace;
 mod left_out;
 mod load_statement;
 pub mod objects;
+mod only;
 mod plan;
 pub mod precheck;
 mod prepare;
@@ -36,7 +37,7 @@ use crate::completion::Completion;
 use crate::earlier_accounts::EarlierAccounts;
 use crate::journal;
 use crate::managed_instance::with_managed_instance;
-use crate::options::{Existing, Options};
+use crate::options::{Existing, Only, Options};
 use crate::previous_load::{Input, PreviousLoad};
 use crate::repair::Repairable;
 use crate::sql::loaders;
@@ -59,6 +60,9 @@ use verify::against_archive::Leeway;
 
 /// Loads an archive.
 pub fn run(run: &Run, options: &Options) -> Result<Summary> {
+    if options.parts.only == Some(Only::Users) {
+        return only::users(run, options);
+    }
     let start = Instant::now();
     let mut plan = precheck::plan(run, options)?;
     if options.skip_damaged {
@@ -193,9 +197,15 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
     let outcome = rows::load(&mut target, plan, &wire, &tables, &prepared.journal);
     let (rows_seconds, bottleneck) = outcome.map_err(|e| input.partial_load_hint(e, &target))?;
     let phase = run.phase("creating foreign keys, routines, views", 1);
-    let outcome = accounts::create(&mut target, plan, &prepared.journal);
+    let journal = &prepared.journal;
+    let outcome = accounts::create(&mut target, plan, &mut |conn, name| {
+        journal.account(conn, name)
+    });
     let outcome = outcome.and_then(|()| objects::create(&mut target, plan, &prepared.foreign));
-    let outcome = outcome.and_then(|()| unselected::triggers(&mut target, plan));
+    let outcome = outcome.and_then(|()| match plan.parts.only {
+        Some(Only::Indexes) => only::indexes(&mut target, plan),
+        _ => unselected::triggers(&mut target, plan),
+    });
     outcome.map_err(|e| input.partial_load_hint(e, &target))?;
     drop(phase);
     // The comparison only reads: it does not have to wait for durability.
@@ -238,7 +248,11 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
     if emptied == 0 {
         let identity = journal::identity(plan)?;
         let refused = plan.refused.get().is_some_and(|r| !r.is_empty());
-        if target.report.repairable || refused || !plan.damaged.is_empty() {
+        if plan.parts.only == Some(Only::Indexes) {
+            if target.report.repairable {
+                target.report.remarks.push("when the reason of the exceptions is gone, the same command adds what is missing".into());
+            }
+        } else if target.report.repairable || refused || !plan.damaged.is_empty() {
             let noted = Repairable::note(&target, &identity, existing, &plan.damaged);
             target.report.remarks.push(match noted {
                 Ok(()) => "when the reason of the exceptions is gone, the same command creates what is missing, and leaves what is there as it is".into(),
@@ -269,7 +283,8 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         digests: true,
         accounts: plan.accounts_left(),
         left_out: plan.left_out.clone(),
-        existing: plan.treated().clone(),
+        existing: plan.treated().shown(plan.parts.only),
+        only: plan.parts.only,
         without_rows: !plan.parts.rows,
         not_compared: not_compared(plan),
         work: (!resumed).then_some(work),
@@ -450,6 +465,11 @@ fn previous_load(t: &mut Target<'_>, input: &Input, plan: &LoadPlan) -> Result<P
         let existing = ExistingObjects::look(t, plan)?;
         if completion.is_some_and(|c| existing.is_all_but(&c.missing)) {
             return Ok(true);
+        }
+        // It only adds what is missing, whoever made the rest.
+        if plan.parts.only == Some(Only::Indexes) {
+            existing::decide(t, plan, &existing)?;
+            return Ok(false);
         }
         match repairs(t, &existing, &identity) {
             Ok(true) => return Ok(false),

@@ -128,6 +128,9 @@ impl Target<'_> {
                         false => s.text.clone(),
                     };
                     let made = self.attempt(&text, &what)?;
+                    if let (true, Some((word, _))) = (made, &object) {
+                        *self.report.made.entry(word).or_default() += 1;
+                    }
                     if let (true, Some(("event", name))) = (made, &object) {
                         self.event_in_the_past(schema, name, &text)?;
                     }
@@ -250,6 +253,7 @@ impl Target<'_> {
             }
             let Err(error) = self.conn.execute(&s.text) else {
                 self.names_left(&what, s);
+                *self.report.made.entry("view").or_default() += 1;
                 continue;
             };
             let wire::Error::Server(refusal) = error else {
@@ -275,7 +279,9 @@ impl Target<'_> {
             if detour || last {
                 self.names_left(&what, s);
             }
-            if !detour {
+            if detour {
+                *self.report.made.entry("view").or_default() += 1;
+            } else {
                 let _ = self.conn.execute(format!("DROP VIEW IF EXISTS {other}"));
                 made = false;
                 if !last {

@@ -5,7 +5,7 @@ use super::definers::{self, Programs};
 use super::plan::Growing;
 use super::{LoadPlan, Renaming, SchemaSelection};
 use crate::journal;
-use crate::{Options, Target, check_writable, refused};
+use crate::{Only, Options, Target, check_writable, refused};
 use archive::Archive;
 use archive::open::Table;
 use base::units::printable;
@@ -181,7 +181,11 @@ pub fn target(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
     let granted = Privileges::read(&mut t.conn, &t.id)
         .map_err(|e| failure::server("cannot read the account's privileges", e))?;
     let lacking = privileges(t, plan, &programs, &granted)?;
-    let writable = check_writable(&mut t.conn, &t.id, t.options.tune.level);
+    let level = match plan.parts.rows {
+        true => Some(t.options.tune.level),
+        false => None,
+    };
+    let writable = check_writable(&mut t.conn, &t.id, level);
     match (writable, lacking) {
         (Ok(()), None) => {}
         (Ok(()), Some(lacking)) => return Err(lacking),
@@ -195,7 +199,10 @@ pub fn target(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
         }
     }
     definers::check(t, plan, programs, &granted.account)?;
-    names(t, plan)
+    match plan.parts.only {
+        Some(Only::Users) => Ok(()),
+        _ => names(t, plan),
+    }
 }
 
 /// The error of an account that lacks something for this load; it names all of it. What keeps only some objects
@@ -219,10 +226,15 @@ fn privileges(
         plan.parts.routines && (has(&m.functions) || has(&m.procedures) || has(&m.packages))
     });
     let events = plan.parts.events && whole.iter().any(|s| has(&s.meta.events));
+    let only_users = plan.parts.only == Some(Only::Users);
+    let schemas = match only_users {
+        true => BTreeSet::new(),
+        false => plan.schema_names(),
+    };
     let needs = LoadNeeds {
-        schemas: plan.schema_names().into_iter().map(str::to_owned).collect(),
+        schemas: schemas.into_iter().map(str::to_owned).collect(),
         everywhere: false,
-        views: plan.schemas.iter().any(|p| !p.views.is_empty()),
+        views: !only_users && plan.schemas.iter().any(|p| !p.views.is_empty()),
         triggers: plan.tables().any(|t| t.triggers.is_some()),
         routines,
         functions: programs.trusted.iter().any(|o| o.starts_with("function ")),

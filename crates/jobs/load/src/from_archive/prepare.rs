@@ -27,7 +27,7 @@ pub fn create(
     mut journal: Option<Journal>,
     methods: &MethodPlan,
 ) -> Result<Prepared> {
-    let defines = plan.parts.definitions;
+    let defines = plan.parts.definitions && plan.parts.only.is_none();
     if defines {
         tablespaces::create(t, plan)?;
     }

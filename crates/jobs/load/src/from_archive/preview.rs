@@ -3,9 +3,9 @@
 use super::definitions::{adapted, statements};
 use super::existing::{self, ExistingObjects, Treated};
 use super::precheck;
-use super::{LoadPlan, accounts, amounts, gtids, skip_damaged};
+use super::{LoadPlan, accounts, amounts, gtids, only, skip_damaged};
 use crate::journal;
-use crate::options::Options;
+use crate::options::{Only, Options};
 use crate::repair::Repairable;
 use crate::script::{Allowed, Statement};
 use crate::summary::display_name;
@@ -46,6 +46,8 @@ pub struct Preview {
     pub gtids: Option<String>,
     /// Accounts that would be made, and those that are there and would be left; if they are asked for.
     pub accounts: Option<(Vec<String>, Vec<String>)>,
+    /// What alone is added to a target that has the rest, and what that would be.
+    pub only: Option<(Only, Vec<String>)>,
     /// What of the archive would not be loaded because its kind is not wanted, in words.
     pub left_out: Vec<String>,
     /// Accounts that would stay in the archive.
@@ -74,7 +76,14 @@ pub fn preview(run: &Run, options: &Options) -> Result<Preview> {
     }
     let mut t = Target::look(run, options)?;
     precheck::target(&mut t, &plan)?;
+    if plan.parts.only == Some(Only::Users) {
+        return of_users(&mut t, &plan);
+    }
     let missing = there(&mut t, &plan)?;
+    let only = match plan.parts.only {
+        Some(part) => Some((part, only::foreseen(&mut t, &plan, part)?)),
+        None => None,
+    };
     let gtids = gtids::check(&mut t, &plan)?;
     let methods = MethodPlan::choose(&mut t, &plan, None)?;
     for table in plan.tables() {
@@ -85,7 +94,7 @@ pub fn preview(run: &Run, options: &Options) -> Result<Preview> {
     precheck::files(run, &plan, options.threads)?;
     let accounts = accounts::foreseen(&mut t, &plan)?;
     let imported = methods.physical_tables(&plan);
-    let whole = missing.is_empty();
+    let whole = missing.is_empty() && only.is_none();
     let stored = |t: &Table| t.chunks.iter().map(|c| c.stored_bytes).sum::<u64>();
     let mut exceptions: Vec<String> = plan.damaged.iter().map(|d| d.what.clone()).collect();
     exceptions.append(&mut t.report.exceptions);
@@ -111,7 +120,8 @@ pub fn preview(run: &Run, options: &Options) -> Result<Preview> {
         accounts,
         accounts_left: plan.accounts_left(),
         left_out: plan.left_out.clone(),
-        existing: plan.treated().clone(),
+        existing: plan.treated().shown(plan.parts.only),
+        only,
         missing,
         notes,
         exceptions,
@@ -121,6 +131,21 @@ pub fn preview(run: &Run, options: &Options) -> Result<Preview> {
             true => by_mode(run, options, &plan)?,
             false => Vec::new(),
         },
+    })
+}
+
+/// What would come of the accounts alone.
+fn of_users(t: &mut Target<'_>, plan: &LoadPlan) -> Result<Preview> {
+    let accounts = accounts::foreseen(t, plan)?;
+    Ok(Preview {
+        archive: display_name(&t.options.from),
+        target: t.described(),
+        only: Some((Only::Users, Vec::new())),
+        left_out: plan.left_out.clone(),
+        exceptions: std::mem::take(&mut t.report.exceptions),
+        dumped_with: ::rows::archives::dumped_with(&plan.archive),
+        accounts,
+        ..Preview::default()
     })
 }
 

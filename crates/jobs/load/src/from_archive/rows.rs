@@ -74,6 +74,11 @@ pub fn tables(
                 deferred_indexes: prepared.keys.get(&name).cloned().unwrap_or_default(),
                 statement,
                 columns: t.meta.options.columns.clone(),
+                // One whose members may be others is not among them: then a value was lost.
+                enums: match prepared.doubtful.contains(&name) {
+                    true => Vec::new(),
+                    false => enums(target, plan, t)?,
+                },
                 name: name.clone(),
                 left: AtomicU64::new(chunks.len() as u64 + u64::from(plan.growing.is_some())),
                 merged,
@@ -87,6 +92,16 @@ pub fn tables(
             })
         })
         .collect()
+}
+
+/// The ENUM columns of a table. MariaDB warns of the value that is no member (index 0), which it stores as it was. Whether that was
+/// all is seen when the rows are compared.
+fn enums(target: &Target<'_>, plan: &LoadPlan, table: &Table) -> Result<Vec<String>> {
+    if target.id.flavour != Flavour::MariaDb || !plan.compares_sql(target.options) {
+        return Ok(Vec::new());
+    }
+    let create = create_table::definition(target, plan, table)?;
+    Ok(create.map_or_else(Vec::new, |create| ddl::enum_columns(&create)))
 }
 
 /// The AUTO_INCREMENT column of a table, where the LOAD statement has to assign it.
@@ -219,10 +234,21 @@ fn empty(
             &format!("TRUNCATE TABLE {name}"),
             &format!("cannot empty table {name}"),
         )?;
-        let why = why.replace("\n ", ":");
-        target.refused(format!(
-            "table {name} is empty here, and has no triggers: the target refused its rows, and its definition in the archive has a ? where the source may have another character ({why}); correct the column with ALTER TABLE, then resume with --resume"
-        ));
+        // What the server says of the first row is enough.
+        let lines: Vec<&str> = why.lines().take(2).map(str::trim).collect();
+        let why = lines.join(": ");
+        let triggers = match plan.refills(table) || table.triggers.is_none() {
+            true => "",
+            false => ", and has no triggers",
+        };
+        target.refused(match loaded.doubtful {
+            true => format!(
+                "table {name} is empty here{triggers}: the target refused its rows, and its definition in the archive has a ? where the source may have another character ({why}); correct the column with ALTER TABLE, then resume with --resume"
+            ),
+            false => format!(
+                "table {name} is empty here{triggers}: the target refused its rows ({why}); correct the table, then resume with --resume"
+            ),
+        });
         loaded.loaded.store(0, Ordering::SeqCst);
         emptied.insert(name.clone());
     }

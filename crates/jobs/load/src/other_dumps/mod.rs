@@ -180,7 +180,7 @@ fn load_surveyed(
         pieces: "batches".to_owned(),
     };
     let mut target = Target::open(run, options)?;
-    check_writable(&mut target.conn, &target.id, options.tune.level)?;
+    check_writable(&mut target.conn, &target.id, Some(options.tune.level))?;
     let journal = match previous_load(&mut target, &input, survey)? {
         PreviousLoad::None => None,
         PreviousLoad::Interrupted(journal) => Some(*journal),

@@ -42,6 +42,8 @@ pub struct Table {
     pub nontransactional: bool,
     /// The columns that the chunks fill.
     pub columns: Vec<String>,
+    /// Those of them of which a warning may be about the value that is no member of an ENUM.
+    pub enums: Vec<String>,
     /// Those of its chunks that have to be loaded, in key order; more may come.
     pub chunks: Mutex<Vec<Chunk>>,
     /// They go together in one statement and transaction, which MariaDB can take as a bulk insert.
@@ -106,6 +108,17 @@ pub struct Loaders<'a> {
     pub feed: Option<&'a feed::Load>,
 }
 
+/// What a server says of rows that it does not take: a value is out of range, twice there, no JSON, …
+const OF_ROWS: [u16; 24] = [
+    1048, 1062, 1118, 1169, 1264, 1265, 1292, 1300, 1364, 1366, 1367, 1406, 1411, 1416, 1526, 1690,
+    3140, 3156, 3548, 3616, 3617, 3819, 4025, 6138,
+];
+
+/// Whether the target does not take rows of a table: that is no reason to load no other.
+fn refuses_rows(e: &Error) -> bool {
+    e.kind == Kind::Failed && e.server_error.is_none_or(|code| OF_ROWS.contains(&code))
+}
+
 impl Loaders<'_> {
     /// Works until no chunk is left.
     pub fn work(&self, conn: &mut Conn, stop: &Stop<'_>) -> Result<()> {
@@ -137,7 +150,7 @@ impl Loaders<'_> {
             self.counters.busy.sub(1);
             stop.release_slot();
             match outcome {
-                Err(e) if t.doubtful && e.kind == Kind::Failed => {
+                Err(e) if refuses_rows(&e) => {
                     self.give_up(conn, t, e)?;
                     self.schedule.give_up(table);
                     self.stored(&t.files());
@@ -319,7 +332,9 @@ impl Loaders<'_> {
             Err(e) => return Err(Failed::Server(e)),
         };
         let expected: Option<u64> = chunks.iter().map(|c| c.rows).sum();
-        let rows = load_data::stored(conn, doing, &done, &t.columns, expected)?;
+        let strict = t.columns.iter().filter(|c| !t.enums.contains(c));
+        let strict: Vec<String> = strict.cloned().collect();
+        let rows = load_data::stored(conn, doing, &done, &strict, expected)?;
         if let Some(tee) = stream.tee {
             let digest = tee.finish(file).map_err(|e| failure::archive(doing, &e))?;
             base::lock(&t.digest).merge(&digest);

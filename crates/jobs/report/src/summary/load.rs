@@ -9,6 +9,7 @@ use super::{Item, Summary, tuning};
 use crate::record::Better;
 use base::units::{bytes, count, printable, rounded, seconds};
 use serde_json::json;
+use std::collections::BTreeMap;
 use verify::Comparison;
 
 /// Describes a load that is complete but for its exceptions.
@@ -27,8 +28,13 @@ pub fn load(d: &load::Summary) -> Summary {
             .shown(&d.archive)
             .key("archive", &d.archive),
     );
-    add_amounts(&mut s, d);
-    s.add(verified(d));
+    match d.only {
+        Some(_) => add_part(&mut s, d),
+        None => {
+            add_amounts(&mut s, d);
+            s.add(verified(d));
+        }
+    }
     s.add(not_compared(&d.not_compared));
     let indexes = d
         .verified
@@ -70,6 +76,35 @@ pub fn load(d: &load::Summary) -> Summary {
     }
     s.add_exceptions(&d.exceptions);
     s
+}
+
+/// How many objects of each kind were added, in words.
+fn made(d: &load::Summary) -> Vec<String> {
+    let all = d.made.iter().map(|(word, n)| things(*n, word));
+    all.collect()
+}
+
+/// What was added to a target that has the rest.
+fn add_part(s: &mut Summary, d: &load::Summary) {
+    let made = made(d);
+    let item = Item::new("added").key(
+        "added",
+        d.made
+            .iter()
+            .map(|(word, n)| ((*word).to_owned(), *n))
+            .collect::<BTreeMap<_, _>>(),
+    );
+    s.add(match (d.accounts_made.is_some(), made.is_empty()) {
+        (true, _) => item,
+        (false, true) => item.line("nothing: the target lacked none of it"),
+        (false, false) => item.shown(made.join(", ")),
+    });
+    s.add(
+        Item::new("duration")
+            .line(seconds(d.seconds))
+            .number("duration", d.seconds)
+            .figure(d.seconds, "s", Better::Lower),
+    );
 }
 
 /// What was loaded, and how fast.
@@ -371,6 +406,15 @@ fn batch_sizes(all: &[load::BatchSize]) -> Item {
 }
 
 fn story(d: &load::Summary) -> Vec<String> {
+    if d.only.is_some() && d.accounts_made.is_none() {
+        let made = made(d);
+        let mut story = vec![match made.is_empty() {
+            true => "Nothing was added: the target lacked none of it.".to_owned(),
+            false => format!("Added to the target: {}.", made.join(", ")),
+        }];
+        story.extend(exceptions_sentence(d.exceptions.len()));
+        return story;
+    }
     let loaded = if d.already_complete {
         format!(
             "The interrupted load had already completed: all rows ({}) were loaded.",

@@ -7,6 +7,9 @@ use serde_json::json;
 
 /// Describes it.
 pub fn preview(d: &load::Preview, time: Option<&Foreseen>) -> Summary {
+    if let Some((only, added)) = &d.only {
+        return only_a_part(d, *only, added);
+    }
     let heading = match (d.exceptions.is_empty(), d.missing.is_empty()) {
         (true, true) => "This would be loaded",
         (false, _) => "This would be loaded, with exceptions",
@@ -73,6 +76,35 @@ pub fn preview(d: &load::Preview, time: Option<&Foreseen>) -> Summary {
     for item in foreseen(time) {
         s.add(item);
     }
+    s.add(Item::new("changed").line("nothing").key("dry_run", true));
+    s.add_dumped_with(&d.dumped_with);
+    s.add_exceptions(&d.exceptions);
+    s
+}
+
+/// What would be added to a target that has the rest.
+fn only_a_part(d: &load::Preview, only: load::Only, added: &[String]) -> Summary {
+    let heading = match d.exceptions.is_empty() {
+        true => "This would be added",
+        false => "This would be added, with exceptions",
+    };
+    let mut s = Summary::new("load preview", heading);
+    s.add(Item::new("into").line(&d.target).key("target", &d.target));
+    s.add(
+        Item::new("from")
+            .line(&d.archive)
+            .key("archive", &d.archive),
+    );
+    let list = Item::new("would be added").key("added", added);
+    s.add(match (only, added.is_empty()) {
+        (load::Only::Users, _) => list,
+        (_, true) => list.line("nothing: the target lacks none of it"),
+        (_, false) => list.list(added),
+    });
+    s.add(super::load::left_out(&d.left_out));
+    s.add(super::load::existing(&d.existing, true));
+    accounts(&mut s, d);
+    s.add(Item::new("adapted").list(&d.notes).key("adapted", &d.notes));
     s.add(Item::new("changed").line("nothing").key("dry_run", true));
     s.add_dumped_with(&d.dumped_with);
     s.add_exceptions(&d.exceptions);

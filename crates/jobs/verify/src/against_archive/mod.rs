@@ -189,6 +189,7 @@ pub fn loaded(
                 row_expressions: Some(vec![t.meta.options.default_character_set.clone()]),
                 key: Vec::new(),
                 condition: None,
+                partitions: Vec::new(),
                 rows: digest.rows(),
                 row_digest: digest.to_hex(),
                 chunks: Vec::new(),

@@ -5,7 +5,7 @@ use archive::manifest::{ChunkEntry, TableRecord};
 use archive::{Archive, RowDigest};
 use base::units::printable;
 use rows::key_ranges::KeyRange;
-use rows::table_plan::TablePlan;
+use rows::table_plan::{RowChoice, TablePlan};
 use server::{Catalog, Identity, quote};
 
 /// How the tables of a comparison are read.
@@ -68,7 +68,9 @@ impl Reading {
                     continue;
                 }
             };
-            plan.condition = record.condition.clone().filter(|_| leeway.rows);
+            if leeway.rows {
+                plan.choice = RowChoice::of_record(record);
+            }
             let parts = if let Some(digest) = taken {
                 // Rows were written by another tool: read them as it did.
                 let charset = record.row_expressions.as_ref().and_then(|v| v.first());
@@ -135,13 +137,18 @@ fn by_partition(
     }
     let all: Vec<&ChunkEntry> = record.chunks.iter().collect();
     let there = |name: &str| alike && table.partitions.iter().any(|p| p.name == name);
-    if parts.iter().all(|(name, _)| name.is_empty()) {
-        let ranges = ranges(record, &all, &mut plan);
-        return vec![(plan, ranges)];
-    }
-    if parts.len() != table.partitions.len() || !parts.iter().all(|(name, _)| there(name)) {
-        // Other partitions: each of the archive's has ranges of its own over the same keys.
-        plan.key = None;
+    let choice = plan.choice.clone();
+    let expected = match choice.partitions.len() {
+        0 => table.partitions.len(),
+        n => n,
+    };
+    let unnamed = parts.iter().all(|(name, _)| name.is_empty());
+    if unnamed || parts.len() != expected || !parts.iter().all(|(name, _)| there(name)) {
+        if !unnamed {
+            // Other partitions: each of the archive's has ranges of its own over the same keys.
+            plan.key = None;
+        }
+        plan.choose(&choice);
         let ranges = ranges(record, &all, &mut plan);
         return vec![(plan, ranges)];
     }

@@ -60,6 +60,7 @@ fn build(store: &dyn Store, dumper: &str) -> Result<Manifest> {
             row_expressions: None,
             key: vec!["id".to_owned()],
             condition: None,
+            partitions: Vec::new(),
             rows: 0,
             row_digest: String::new(),
             chunks: Vec::new(),

@@ -17,6 +17,7 @@ fn sample() -> Manifest {
         row_expressions: None,
         key: vec![],
         condition: None,
+        partitions: Vec::new(),
         rows: 0,
         row_digest: String::new(),
         chunks: vec![ChunkEntry {

@@ -162,6 +162,18 @@ pub fn column_charsets(create: &str) -> BTreeMap<String, String> {
     found
 }
 
+/// The ENUM columns of a table.
+pub fn enum_columns(create: &str) -> Vec<String> {
+    let elements = CreateTable::parse(create).map(|t| t.elements);
+    let of = |element: &&str| {
+        let words = words(element, 2);
+        let name = words.first()?.strip_prefix('`')?.strip_suffix('`')?;
+        let is_enum = words.get(1)?.eq_ignore_ascii_case("ENUM");
+        is_enum.then(|| name.replace("``", "`"))
+    };
+    elements.iter().flatten().filter_map(of).collect()
+}
+
 fn is_foreign_key(element: &str) -> bool {
     let words: Vec<String> = words(element, 4)
         .iter()

@@ -54,6 +54,21 @@ pub fn missing_keys(groups: Vec<Vec<String>>, there: &[String]) -> Vec<Vec<Strin
         .collect()
 }
 
+/// All keys of a `CREATE TABLE`, as clauses fit to follow `ADD`, in groups as [`strip_secondary_keys`] gives them. Foreign keys
+/// are none.
+pub fn all_keys(create: &str) -> Vec<Vec<String>> {
+    let elements = CreateTable::parse(create).map(|t| t.elements);
+    let elements = elements.iter().flatten();
+    let (full_text, others): (Vec<&str>, Vec<&str>) = elements
+        .filter(|e| is_key(e) || starts(e, &["FULLTEXT"]) || starts(e, &["SPATIAL"]))
+        .partition(|e| starts(e, &["FULLTEXT"]));
+    let full_text = full_text.into_iter().map(|e| vec![e.to_owned()]);
+    std::iter::once(others.into_iter().map(str::to_owned).collect())
+        .chain(full_text)
+        .filter(|group: &Vec<String>| !group.is_empty())
+        .collect()
+}
+
 /// The quoted name of a key, of its clause.
 pub fn key_name(element: &str) -> Option<&str> {
     words(element, 4).into_iter().find(|w| w.starts_with('`'))

@@ -33,6 +33,8 @@ pub const VERBS: &[Verb] = &[
                     !c.has_any(&["--max-impact", "--max-lag"])
                 }),
                 ("where", "--where a.b=1", |c| !files(c)),
+                ("partitions", "--partitions a.b=p1", |c| !files(c)),
+                ("data-only", "--data-only", |c| !c.has("--no-users")),
             ],
             FILES,
             DUMPING,
@@ -142,6 +144,7 @@ const DUMPING: &[Considered] = &[
     ("no-backup-lock", "--no-backup-lock", |c| {
         server(c) && !c.has("none")
     }),
+    ("no-views", "--no-views", rows),
     ("no-routines", "--no-routines", rows),
     ("no-events", "--no-events", rows),
     ("no-triggers", "--no-triggers", rows),

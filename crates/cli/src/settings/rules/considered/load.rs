@@ -116,6 +116,9 @@ const LOADING: &[Considered] = &[
     ("data-only", "--data-only", |c| {
         of_parts(c) && !c.has_any(&["tablespace", "offline", "replace", "--datadir"])
     }),
+    ("only", "--only objects", |c| {
+        of_parts(c) && !c.has_any(&["sql", "tablespace", "offline", "--datadir"])
+    }),
     ("no-views", "--no-views", of_parts),
     ("no-triggers", "--no-triggers", of_parts),
     ("no-routines", "--no-routines", of_parts),

@@ -1,13 +1,14 @@
 //! Which objects of a load the target has already.
 
 use super::some;
+use crate::from_archive::only::{is_table, table_name};
 use crate::from_archive::{LoadPlan, SchemaSelection};
 use crate::options::Options;
 use crate::{Target, refused};
 use base::{Error, Result};
 use run::failure;
 use server::quote;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Which of the objects that would be created the target already has.
 #[derive(Default)]
@@ -15,7 +16,7 @@ pub(crate) struct ExistingObjects {
     /// Those that it has, in words.
     pub(crate) found: Vec<String>,
     /// The same by the names that the archive has: the target may fold them.
-    pub(super) ours: Vec<String>,
+    pub(in crate::from_archive) ours: Vec<String>,
     /// Those that are of another kind there, or triggers of another table, in words: by what the archive has.
     pub(super) others: Vec<(String, String)>,
     /// Those that it does not have, in words.
@@ -25,13 +26,30 @@ pub(crate) struct ExistingObjects {
 }
 
 impl ExistingObjects {
-    /// Looks for them.
+    /// Looks for them; where a part is added to tables that are there, for all but those.
     pub(crate) fn look(t: &mut Target<'_>, plan: &LoadPlan) -> Result<ExistingObjects> {
         let mut existing = ExistingObjects::default();
         for part in &plan.schemas {
             look_in_schema(t, plan, part, &mut existing)?;
         }
+        if plan.parts.only.is_some() {
+            existing = existing.without_tables(plan);
+        }
         Ok(existing)
+    }
+
+    /// The same without the tables and sequences of the plan.
+    fn without_tables(mut self, plan: &LoadPlan) -> ExistingObjects {
+        let tables: BTreeSet<String> = plan.selected_tables().map(table_name).collect();
+        // Where the target lacks a view, a table is said to be missing.
+        self.missing.retain(|what| {
+            let name = what.strip_prefix("table ");
+            name.is_none_or(|name| !tables.contains(name))
+        });
+        self.found.retain(|what| !is_table(what));
+        self.ours.retain(|what| !is_table(what));
+        self.made.retain(|what, _| !is_table(what));
+        self
     }
 
     /// Whether it has every one, by name, but for these.
