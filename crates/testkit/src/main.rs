@@ -48,8 +48,9 @@ testkit: throw-away servers and data for ./dev
   testkit stock-load KIND --socket S --schema NAME --archive DIR [--connections N]
   testkit checksum --a SOCKET --b SOCKET [--schema NAME]
   testkit matrix list KIND                           the cases of what a server holds: schema and name
-  testkit matrix fill KIND --socket S [--schema NAME]
-  testkit matrix compare KIND --a SOCKET --b SOCKET [--schema NAME]     schema, and how the copy differs, if it does
+  testkit matrix fill KIND --socket S [--schema NAME] [--skip]       --skip: leave out what this server cannot have
+  testkit matrix compare KIND --a SOCKET --b SOCKET [--schema NAME] [--rows]     schema, and how the copy differs, if it does;
+                                                     --rows: in rows and names alone
   testkit rate --penstock BINARY --socket S [--rates 5,20,80] [--workers 1,2,4,8,16] [--seconds N] [--transport unix|tcp|tls]
   testkit store s3s|moto|ssh [--rate BYTES]       serves until it is ended; --rate: a second port, through a link of this speed
   testkit tablespace --socket S [--schema NAME] [--tables A,B] [--threads N] [--sort-memory MIB]
@@ -120,7 +121,7 @@ fn run(words: &[String]) -> Result<ExitCode> {
             &[],
         )?)),
         ["matrix", verb, kind, rest @ ..] => {
-            let args = Args::parse(rest, &["socket", "a", "b", "schema"], &[])?;
+            let args = Args::parse(rest, &["socket", "a", "b", "schema"], &["skip", "rows"])?;
             good(matrix_of(verb, Kind::named(kind)?, &args))
         }
         ["checksum", rest @ ..] => checksums(&Args::parse(rest, &["a", "b", "schema"], &[])?),
@@ -293,10 +294,25 @@ fn matrix_of(verb: &str, kind: Kind, args: &Args) -> Result<()> {
     for case in cases {
         match verb {
             "list" => println!("{}\t{}", case.schema(), case.name),
-            "fill" => case.fill(&Install::find(kind)?, Path::new(args.needed("socket")?))?,
+            "fill" => {
+                let socket = Path::new(args.needed("socket")?);
+                match case.fill(&Install::find(kind)?, socket) {
+                    Err(e) if args.flag("skip") => {
+                        let drop = format!("DROP DATABASE IF EXISTS {}", case.schema());
+                        let mut conn = Conn::connect(&root(args.needed("socket")?))?;
+                        conn.execute(&drop).map_err(Error::doing(&drop))?;
+                        println!("{}\t{}", case.schema(), e.0.replace(['\n', '\t'], " "));
+                    }
+                    done => done?,
+                }
+            }
             "compare" => {
                 let (a, b) = (root(args.needed("a")?), root(args.needed("b")?));
-                let what = case.difference(&a, &b)?.unwrap_or_default();
+                let what = match args.flag("rows") {
+                    true => case.difference_in_rows(&a, &b)?,
+                    false => case.difference(&a, &b)?,
+                };
+                let what = what.unwrap_or_default();
                 println!("{}\t{}", case.schema(), what.replace(['\n', '\t'], " "));
             }
             _ => return Err(Error(format!("matrix {verb}: list, fill or compare"))),

@@ -78,8 +78,21 @@ impl Case {
 
     /// How a copy differs, if it does.
     pub fn difference(&self, source: &Options, copy: &Options) -> Result<Option<String>> {
+        self.compare(self.state(source)?, self.state(copy)?)
+    }
+
+    /// How a copy on a server of another version or flavour differs, whose definitions and checksums are others: in its objects by
+    /// name, and in the rows that queries give.
+    pub fn difference_in_rows(&self, source: &Options, copy: &Options) -> Result<Option<String>> {
+        self.compare(self.rows(source)?, self.rows(copy)?)
+    }
+
+    fn compare(
+        &self,
+        ours: BTreeMap<String, String>,
+        theirs: BTreeMap<String, String>,
+    ) -> Result<Option<String>> {
         let schema = self.schema();
-        let (ours, theirs) = (self.state(source)?, self.state(copy)?);
         let missing = ours.keys().find(|name| !theirs.contains_key(*name));
         if let Some(missing) = missing {
             return Ok(Some(format!("{schema}: {missing} is missing")));
@@ -92,8 +105,8 @@ impl Case {
             .map(|(name, text)| format!("{schema}: {name} is {}, and was {text}", theirs[name])))
     }
 
-    /// Everything that a server says of it.
-    fn state(&self, server: &Options) -> Result<BTreeMap<String, String>> {
+    /// A connection that uses its schema; none if it is not there.
+    fn open(&self, server: &Options) -> Result<Option<Conn>> {
         let schema = self.schema();
         let mut conn = Conn::connect(server)?;
         let there = format!(
@@ -104,33 +117,63 @@ impl Case {
             .map_err(Error::doing(&schema))?
             .is_empty()
         {
-            return Ok(BTreeMap::new());
+            return Ok(None);
         }
-        conn.execute("SET NAMES utf8mb4")
-            .map_err(Error::doing("SET NAMES"))?;
+        // The oldest servers have no utf8mb4 of four bytes for all of it.
+        let named = conn.execute("SET NAMES utf8mb4");
+        named.map_err(Error::doing("SET NAMES"))?;
         conn.execute(format!("USE {schema}"))
             .map_err(Error::doing(&schema))?;
+        Ok(Some(conn))
+    }
+
+    /// Everything that a server says of it.
+    fn state(&self, server: &Options) -> Result<BTreeMap<String, String>> {
+        let schema = self.schema();
+        let Some(mut conn) = self.open(server)? else {
+            return Ok(BTreeMap::new());
+        };
         let mut state: BTreeMap<String, String> =
             definitions(&mut conn, &schema)?.into_iter().collect();
         for (table, sum) in checksum::tables(server, &[schema.clone()])? {
             state.insert(format!("rows of {table}"), sum);
         }
-        let views = format!(
-            "SELECT table_name FROM information_schema.views WHERE table_schema = '{schema}'"
-        );
-        for view in names(&mut conn, &views)? {
-            let sql = checksum::by_query(&mut conn, &quoted(&view));
-            let rows = sql.and_then(|sql| shown(&mut conn, &sql));
-            state.insert(
-                format!("rows of view {view}"),
-                rows.unwrap_or_else(|e| e.to_string()),
-            );
-        }
+        state.extend(rows_of(&mut conn, &schema, "VIEW")?);
         for probe in &self.probes {
             state.insert(format!("{probe}:"), shown(&mut conn, probe)?);
         }
         Ok(state)
     }
+
+    /// Its objects by name, and the rows that queries give.
+    fn rows(&self, server: &Options) -> Result<BTreeMap<String, String>> {
+        let schema = self.schema();
+        let Some(mut conn) = self.open(server)? else {
+            return Ok(BTreeMap::new());
+        };
+        let objects = definitions(&mut conn, &schema)?.into_iter();
+        let mut rows: BTreeMap<String, String> =
+            objects.map(|(name, _)| (name, String::new())).collect();
+        rows.extend(rows_of(&mut conn, &schema, "BASE TABLE")?);
+        rows.extend(rows_of(&mut conn, &schema, "VIEW")?);
+        Ok(rows)
+    }
+}
+
+/// A sum over the rows of each table or view.
+fn rows_of(conn: &mut Conn, schema: &str, kind: &str) -> Result<BTreeMap<String, String>> {
+    let list = format!(
+        "SELECT table_name FROM information_schema.tables WHERE table_schema = '{schema}' AND table_type = '{kind}'"
+    );
+    let mut sums = BTreeMap::new();
+    for name in names(conn, &list)? {
+        let sql = checksum::by_query(conn, &quoted(&name));
+        let sum = sql.and_then(|sql| shown(conn, &sql));
+        // A server says why a view cannot be read, in its own words.
+        let sum = sum.unwrap_or_else(|_| "cannot be read".to_owned());
+        sums.insert(format!("rows of {name}"), sum);
+    }
+    Ok(sums)
 }
 
 /// What a query gives, or the error.
