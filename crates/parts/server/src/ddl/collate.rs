@@ -98,6 +98,13 @@ pub fn collation_for(to: &Identity, name: &str) -> String {
         }
         .to_owned();
     }
+    // Of the other Unicode character sets MySQL has older versions of the algorithm alone.
+    if let Some((charset, tail)) = lower.split_once("_uca1400_") {
+        return match tail.ends_with("_cs") {
+            true => format!("{charset}_bin"),
+            false => format!("{charset}_unicode_520_ci"),
+        };
+    }
     if let Some(base) = lower
         .strip_suffix("_nopad_ci")
         .map(|b| format!("{b}_ci"))
@@ -171,6 +178,12 @@ mod tests {
             collation_for(&server("10.6.1-MariaDB"), "utf8mb4_0900_ai_ci"),
             "utf8mb4_unicode_520_ci"
         );
+        let utf8mb3 = "utf8mb3_uca1400_ai_ci";
+        assert_eq!(
+            collation_for(&server("9.7.4"), utf8mb3),
+            "utf8mb3_unicode_520_ci"
+        );
+        assert_eq!(collation_for(&server("11.8.3-MariaDB"), utf8mb3), utf8mb3);
         assert_eq!(
             collation_for(&server("9.7.4"), "latin1_swedish_nopad_ci"),
             "latin1_swedish_ci"
