@@ -135,7 +135,7 @@ impl Case {
         };
         let mut state: BTreeMap<String, String> =
             definitions(&mut conn, &schema)?.into_iter().collect();
-        for (table, sum) in checksum::tables(server, &[schema.clone()])? {
+        for (table, sum) in checksum::tables(server, std::slice::from_ref(&schema))? {
             state.insert(format!("rows of {table}"), sum);
         }
         state.extend(rows_of(&mut conn, &schema, "VIEW")?);
