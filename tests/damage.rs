@@ -303,6 +303,8 @@ fn damaged_tables_do_not_keep_the_others(pair: &Pair) {
         "sd@v_flipped.sql",
     ]);
     assert_eq!(load.summary()["tables"], 1);
+    // With tables missing it is no beginning of a replica.
+    assert_eq!(load.summary()["continue"], serde_json::Value::Null);
     pair.same("SELECT * FROM sd.whole ORDER BY id");
     pair.same("SELECT * FROM sd.v");
     let tables = "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'sd'";
@@ -398,4 +400,16 @@ fn damaged_definitions_do_not_keep_the_rest(pair: &Pair) {
         "nothing but MySQL Shell reads it",
         "equal: 3 rows in 3 tables",
     ]);
+    // So are these, and accounts that are not asked for.
+    empty();
+    for file in ["@.sql", "@.post.sql", "@.users.sql"] {
+        fs::remove_file(pair.path("a").join(file)).expect("removed");
+    }
+    load(&[]).code(5).says(&["@.", "--skip-damaged"]);
+    load(&["--skip-damaged"]).ok().says(&[
+        "@.post.sql is damaged: missing: this load does not need it",
+        "@.users.sql is damaged",
+        "equal: 3 rows in 3 tables",
+    ]);
+    load(&["--skip-damaged", "--users", "--existing", "skip"]).code(5).says(&["@.users.sql"]);
 }

@@ -89,7 +89,8 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let continues = plan.renaming.is_none()
         && plan.left_out.is_empty()
         && plan.unwanted.is_empty()
-        && plan.treated().left.is_empty();
+        && plan.treated().left.is_empty()
+        && plan.has_all_rows();
     done.source = plan
         .whole_archive()
         .manifest()

@@ -191,6 +191,13 @@ impl LoadPlan {
             .refills(&quote::qualified(&table.schema, &table.name))
     }
 
+    /// Whether every table that is selected was loaded: none is damaged, and the target refused none of them, nor its rows.
+    pub(super) fn has_all_rows(&self) -> bool {
+        let none = |tables: &OnceLock<BTreeSet<String>>| tables.get().is_none_or(BTreeSet::is_empty);
+        let lost = self.damaged.iter().any(|d| d.object.is_some());
+        !lost && none(&self.refused) && none(&self.emptied)
+    }
+
     /// Whether the target refused a table.
     pub fn is_refused(&self, table: &Table) -> bool {
         self.refused.get().is_some_and(|refused| {

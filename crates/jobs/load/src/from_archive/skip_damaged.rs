@@ -161,10 +161,17 @@ pub(super) fn leave_out(run: &Run, plan: &mut LoadPlan, threads: usize) -> Resul
             (format!("{}.idx", c.file), owner)
         })
         .collect();
+    // What the client would run before and after all else, and accounts that are not asked for.
+    let spare = |name: &str| match name {
+        "@.sql" | "@.post.sql" => true,
+        name => plan.accounts.is_none() && plan.archive.users_file().is_some_and(|f| f == name),
+    };
     let list: Vec<_> = manifest
         .files
         .iter()
-        .filter(|(name, _)| owners.contains_key(*name) || indexes.contains_key(*name))
+        .filter(|(name, _)| {
+            owners.contains_key(*name) || indexes.contains_key(*name) || spare(name)
+        })
         .collect();
     let bytes = list.iter().map(|(_, r)| r.bytes).sum();
     phase.counters.bytes_expected.set(bytes);
@@ -195,6 +202,13 @@ pub(super) fn leave_out(run: &Run, plan: &mut LoadPlan, threads: usize) -> Resul
             .warn(printable(&format!("{e}: nothing but MySQL Shell reads it")));
         plan.unread.insert(file.clone());
     }
+    let not_needed: Vec<_> = found.iter().filter(|(file, _)| spare(file)).collect();
+    for (_, e) in &not_needed {
+        run.observer
+            .warn(printable(&format!("{e}: this load does not need it")));
+    }
+    let not_needed: Vec<String> = not_needed.into_iter().map(|(file, _)| file.clone()).collect();
+    plan.unread.extend(not_needed);
     let mut left_out: BTreeMap<&Owner, &ArchiveError> = BTreeMap::new();
     for (file, e) in &found {
         let Some(owner) = owners.get(file) else {
