@@ -411,5 +411,7 @@ fn damaged_definitions_do_not_keep_the_rest(pair: &Pair) {
         "@.users.sql is damaged",
         "equal: 3 rows in 3 tables",
     ]);
-    load(&["--skip-damaged", "--users", "--existing", "skip"]).code(5).says(&["@.users.sql"]);
+    load(&["--skip-damaged", "--users", "--existing", "skip"])
+        .code(5)
+        .says(&["@.users.sql"]);
 }

@@ -168,6 +168,45 @@ fn a_part_of_the_objects_is_chosen(pair: &Pair) {
     on_target(pair, "USE onl; DROP TABLE c; DROP TABLE p; DROP VIEW w2");
     let done = load(pair, &["--only", "objects", "--existing", "skip"]).code(3);
     done.says(&["trigger `onl`.`tr`", "doesn't exist"]);
+    // The same command again creates no table.
+    let tables = "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'onl' AND table_type = 'BASE TABLE'";
+    for options in [
+        &["--only", "objects", "--existing", "skip"][..],
+        &["--only", "objects"],
+    ] {
+        load(pair, options).code(3).says(&["trigger `onl`.`tr`"]);
+        assert_eq!(pair.target().value(tables).expect("a count"), "2");
+    }
+    on_target(pair, "CREATE TABLE onl.p (id INT PRIMARY KEY)");
+    load(pair, &["--only", "objects"])
+        .code(3)
+        .says(&["1 trigger", "view `onl`.`w2`"]);
+}
+
+both!(what_has_the_name_of_another_kind_stays);
+fn what_has_the_name_of_another_kind_stays(pair: &Pair) {
+    fill(pair);
+    load(pair, &[]).ok();
+    on_target(
+        pair,
+        "USE onl; DROP VIEW w2; DROP VIEW w1; CREATE TABLE w1 (id INT); RENAME TABLE log TO log_of_2025; CREATE VIEW log AS SELECT * FROM log_of_2025",
+    );
+    for how in ["skip", "replace"] {
+        let yes = (how == "replace").then_some("--yes");
+        let options: Vec<&str> = ["--only", "objects", "--existing", how]
+            .into_iter()
+            .chain(yes)
+            .collect();
+        let done = load(pair, &options);
+        done.code(3)
+            .says(&["view `onl`.`w1` is not loaded: the target has a table of that name"]);
+        let kinds = "SELECT GROUP_CONCAT(table_name, ' ', table_type ORDER BY table_name) FROM information_schema.tables WHERE table_schema = 'onl' AND table_name IN ('w1', 'log')";
+        assert_eq!(
+            pair.target().value(kinds).expect("kinds"),
+            "log VIEW,w1 BASE TABLE",
+            "{how}"
+        );
+    }
 }
 
 both!(indexes_are_added_to_tables_that_lack_them);

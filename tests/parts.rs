@@ -418,6 +418,10 @@ fn rows_of_some_partitions(pair: &Pair) {
     pair.verify("a").ok().says(&left_out);
     // The source has more rows, which are not compared.
     pair.verify_against("a", pair.source()).ok();
+    // It is no beginning of a replica.
+    pair.load("a", &["--gtid-purged", "set"])
+        .code(2)
+        .says(&["--gtid-purged does not apply", "--partitions"]);
     let loaded = pair.load("a", &[]).ok().says(&left_out);
     assert!(!goes_on(&loaded), "{}", loaded.err);
     pair.verify_against("a", pair.target()).ok();
@@ -438,6 +442,13 @@ fn rows_of_some_partitions(pair: &Pair) {
         );
     };
     ["r", "s", "k", "whole"].into_iter().for_each(there);
+    // By other partitions it cannot be told which rows were chosen.
+    pair.target()
+        .script(b"ALTER TABLE pn.r REMOVE PARTITIONING")
+        .expect("changed");
+    pair.verify_against("a", pair.target())
+        .code(4)
+        .says(&["`pn`.`r`: on the server it has no partition `p1`"]);
     // A change in a partition that was chosen is found, and one in another is not.
     let source = |sql: &str| pair.source().script(sql.as_bytes()).expect("done");
     source("UPDATE pn.r SET v = 'x' WHERE id = 500; DELETE FROM pn.k WHERE id = 4");

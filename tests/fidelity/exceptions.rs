@@ -152,14 +152,22 @@ fn rows_that_are_refused_do_not_stop_the_others(pair: &Pair) {
     let change = |sql: &str| pair.target().script(sql.as_bytes()).expect("changed");
     pair.load("a", &["--ddl-only"]).ok();
     change("DROP TRIGGER rr.tr; ALTER TABLE rr.a MODIFY v VARCHAR(3)");
-    pair.load("a", &["--data-only"]).code(3).says(&[
+    let refill = ["--data-only", "--existing", "truncate", "--yes"];
+    pair.load("a", &refill).code(3).says(&[
         "table `rr`.`a` is empty here: the target refused its rows",
         "Data truncated for column 'v' at row 1",
         "--resume",
     ]);
     assert_eq!([rows("a"), rows("b"), rows("c")], ["0", "2", "1"]);
     change("ALTER TABLE rr.a MODIFY v VARCHAR(100)");
-    pair.load("a", &["--data-only", "--resume"]).ok();
+    pair.load("a", &[&refill[..], &["--resume"]].concat()).ok();
     assert_eq!(rows("a"), "3000");
     pair.same_checksums();
+    // Others may write into a table that is empty and was not to be emptied.
+    change(
+        "TRUNCATE rr.b; SET foreign_key_checks = 0; TRUNCATE rr.c; TRUNCATE rr.a; ALTER TABLE rr.a MODIFY v VARCHAR(3)",
+    );
+    pair.load("a", &["--data-only"])
+        .code(1)
+        .says(&["Data truncated for column 'v'"]);
 }

@@ -113,8 +113,8 @@ impl<'r> Forecasts<'r> {
             (None, false) if done.taken_over.is_some() => {
                 Some("rows of an earlier dump were taken over")
             }
-            (None, false) if !done.not_chosen.is_empty() => {
-                Some("how many rows match --where is not known before")
+            (None, false) if !done.chosen.is_empty() => {
+                Some("how many rows are chosen (--where, --partitions) is not known before")
             }
             (None, false) => None,
         };

@@ -170,6 +170,8 @@ pub fn load(
 ) -> Result<Outcome> {
     let carry_on = CarryOn::new(plan);
     let work = carry_on.work(a, run);
+    // The log would change rows that are not there.
+    options.all_rows = true;
     if let Some(managed) = &mut options.managed {
         managed.options.extend(carry_on.server_options());
         options.when_loaded = Some(load::WhenLoaded(Arc::clone(&work)));

@@ -177,6 +177,7 @@ pub fn servers_options(a: &Between<'_>) -> Result<servers::Options> {
             parts: load::Parts::default(),
             analyze: false,
             gtids: load::Gtids::None,
+            all_rows: false,
             skip_damaged: false,
             strip_tablespaces: how.strip_tablespaces,
             defer_indexes: match how.defer_indexes {

@@ -43,7 +43,7 @@ impl Choices {
             let (table, names) = name_map::table_and_rest(line)
                 .map_err(|e| refused(format_args!("--partitions: {e}")))?;
             let name = quote::qualified(&table.0, &table.1);
-            let names: Vec<String> = names.split(',').map(unquoted).collect();
+            let names: Vec<String> = list(names).into_iter().map(unquoted).collect();
             if names.iter().any(String::is_empty) {
                 return Err(refused(format_args!(
                     "--partitions of {name} has an empty name"
@@ -96,6 +96,16 @@ impl Choices {
         all.flat_map(|((s, t), choice)| archives::not_chosen(s, t, choice))
             .collect()
     }
+}
+
+/// A list, split at the commas outside of backticks.
+fn list(names: &str) -> Vec<&str> {
+    let mut quoted = false;
+    let parts = names.split(|c| {
+        quoted ^= c == '`';
+        c == ',' && !quoted
+    });
+    parts.collect()
 }
 
 /// A name, which may be in backticks.
@@ -210,7 +220,9 @@ mod tests {
             "shop.orders=p1, `p,2`".to_owned(),
             "shop.orders=p1,p3".into(),
         ];
-        assert!(Choices::new(&[], &typed).is_ok());
+        let odd = Choices::new(&[], &typed[..1]).expect("two");
+        let partitions = odd.of("shop", "orders").map(|c| c.partitions.clone());
+        assert_eq!(partitions, Some(vec!["p1".to_owned(), "p,2".to_owned()]));
         let all = Choices::new(&["shop.orders=id > 5".to_owned()], &typed[1..]).expect("both");
         let choice = all.of("shop", "orders").expect("a choice");
         assert_eq!(

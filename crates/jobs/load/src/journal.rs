@@ -453,6 +453,10 @@ pub(super) fn identity(plan: &LoadPlan) -> Result<String> {
         .read_all(name, 1 << 30)
         .map_err(|e| failure::store("cannot read the archive", &e))?;
     let mut part = plan.options_of_names().concat() + &plan.parts.options().concat();
+    if plan.parts.only.is_some() {
+        let accounts = plan.accounts.iter().flatten();
+        part.extend(accounts.map(|a| format!("{}\n", a.name)));
+    }
     for (file, kind, name) in &plan.unwanted {
         part += &format!("without {kind} {name} of {file}\n");
     }

@@ -77,6 +77,8 @@ pub struct Options {
     pub schema: Option<String>,
     /// Skip statements that no dump needs, instead of refusing the dump.
     pub skip_unsupported: bool,
+    /// What follows needs all rows: a table whose rows the target refuses ends the load.
+    pub all_rows: bool,
     /// Load the tables of an archive that are whole, and name those that are damaged.
     pub skip_damaged: bool,
     /// Give tables that are in a general tablespace files of their own.
@@ -207,6 +209,12 @@ impl std::fmt::Debug for WhenLoaded {
 }
 
 impl Options {
+    /// Whether a table whose rows the target refuses ends the load, because what follows cannot do without, or nothing could fill
+    /// it later.
+    pub(crate) fn needs_all_rows(&self) -> bool {
+        self.all_rows || self.feed.is_some() || self.for_replica || self.managed.is_some()
+    }
+
     /// Whether the server is stopped for tables that are imported as tablespaces.
     pub(crate) fn is_offline(&self) -> bool {
         self.import_mode.stops(self.server_command.as_ref())

@@ -152,6 +152,7 @@ impl Given {
             return wrong(what, ANOTHER);
         }
         for (key, what) in [
+            ("views", "views"),
             ("routines", "stored procedures and functions"),
             ("events", "events"),
             ("triggers", "triggers"),

@@ -321,7 +321,7 @@ impl TableRecord {
 }
 
 /// The options of a dump that leave something out, by their names in its manifest.
-const SELECTIONS: [(&str, &str); 12] = [
+const SELECTIONS: [(&str, &str); 13] = [
     ("includeSchemas", "--include-schemas"),
     ("excludeSchemas", "--exclude-schemas"),
     ("includeTables", "--include-tables"),
@@ -334,6 +334,7 @@ const SELECTIONS: [(&str, &str); 12] = [
     ("excludeEvents", "--exclude-events"),
     ("ddlOnly", "--ddl-only"),
     ("where", "--where"),
+    ("partitions", "--partitions"),
 ];
 
 impl Manifest {
@@ -356,6 +357,7 @@ impl Manifest {
             (!words.is_empty()).then(|| format!("{option} {}", words.join(",")))
         });
         let kinds = [
+            ("views", "--no-views"),
             ("routines", "--no-routines"),
             ("events", "--no-events"),
             ("triggers", "--no-triggers"),

@@ -79,6 +79,8 @@ fn only(a: &Loading) -> Result<()> {
         (a.resume, "--resume"),
         (a.threads.is_some(), "--threads"),
         (a.skip_damaged, "--skip-damaged"),
+        (a.settings.tune != Tune::Safe, "--tune"),
+        (a.settings.server_command.is_some(), "--server-command"),
     ];
     let of_tables = of_tables.into_iter().find(|(given, _)| *given);
     let of_tables = of_tables.map(|(_, option)| option);

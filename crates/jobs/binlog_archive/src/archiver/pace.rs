@@ -3,7 +3,8 @@
 //! A server wakes a thread for each group of commits that it sends, and that wakes the archiver: at some hundred commits a second
 //! this costs more than the bytes do. While nothing is read the connection fills up, the server's thread waits, and then both
 //! move much at once.
-//! Invariant: who is behind never rests. The rate shows it, whatever the clocks say: a server that has more sends on at once.
+//! Invariant: who is behind does not rest. The times of events show it (the caller looks at them), and where the server's clock is
+//! ahead the rate does: a server that has more sends on at once.
 
 use std::time::{Duration, Instant};
 

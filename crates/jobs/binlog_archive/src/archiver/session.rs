@@ -22,8 +22,11 @@ const SILENCE: Duration = Duration::from_secs(30);
 /// A part is stored once it is this long, although more has come already: commits wait for it.
 const LONGEST_PART: u64 = 1 << 20;
 
-/// Events that are taken at most before the clock is looked at.
-const MOST_UNSEEN: u32 = 64;
+/// Events that are taken at most before the clock is looked at, and bytes.
+const MOST_UNSEEN: (u32, usize) = (64, 256 << 10);
+
+/// A stop waits so long at most for what has come already.
+const LAST_READ: Duration = Duration::from_millis(500);
 
 /// How a session ended, if not by an error.
 pub(crate) enum Ended {
@@ -114,10 +117,15 @@ impl<'o> Session<'o> {
         // Nothing waits for the bytes but the archive itself.
         let mut pace = (self.semi_sync.is_none() && !state.options.once)
             .then(|| Pace::new(state.options.max_age));
-        let mut unseen = 0;
+        let mut unseen = (0, 0);
+        let mut stopping: Option<Instant> = None;
         let margin = heartbeat(state) + pace.as_ref().map_or(Duration::ZERO, Pace::longest);
         loop {
-            if run.cancel.is_raised() {
+            // Nothing of what the server has sent is left unread.
+            let stops = run.cancel.is_raised()
+                && (stopping.get_or_insert_with(Instant::now).elapsed() > LAST_READ
+                    || !events.has_next());
+            if stops {
                 state.flush()?;
                 if let Some((file, end)) = waiting {
                     // It would wait for its time limit.
@@ -139,8 +147,9 @@ impl<'o> Session<'o> {
                 }
                 Err(e) => return Err(privileges(e).context(&doing)),
             };
+            let len = bytes.len();
             if let Some(pace) = &mut pace {
-                pace.took(bytes.len());
+                pace.took(len);
             }
             if !take(state, &mut file, &mut description, bytes)? {
                 return Ok(Ended::Changed);
@@ -159,17 +168,19 @@ impl<'o> Session<'o> {
                 state.summary.acknowledged += 1;
             }
             // The clock costs more than an event does.
-            unseen += 1;
-            if !at_end && unseen < MOST_UNSEEN && !state.is_large() {
+            unseen = (unseen.0 + 1, unseen.1 + len);
+            let few = unseen.0 < MOST_UNSEEN.0 && unseen.1 < MOST_UNSEEN.1;
+            if !at_end && few && !state.is_large() {
                 continue;
             }
-            unseen = 0;
+            unseen = (0, 0);
             state.flush_if_due(margin)?;
             if let Some(semi_sync) = &mut self.semi_sync {
                 semi_sync.look(run, state);
             }
             state.report();
-            if let Some(pace) = pace.as_mut().filter(|_| at_end)
+            let near = at_end && state.standings.is_near();
+            if let Some(pace) = pace.as_mut().filter(|_| near)
                 && let Some(rest) = pace.at_end(Instant::now())
             {
                 run.cancel.sleep(rest);

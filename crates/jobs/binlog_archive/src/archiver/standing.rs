@@ -80,6 +80,11 @@ impl Standings {
         self.connected = true;
     }
 
+    /// Whether the archive is close behind the server, as its clock and this one say it: times of events are whole seconds.
+    pub(crate) fn is_near(&self) -> bool {
+        self.lag.is_some_and(|lag| lag < 2.0)
+    }
+
     /// The connection is lost.
     pub(crate) fn lost(&mut self) {
         self.look();

@@ -131,8 +131,7 @@ pub(super) fn decide(
         return Err(made_meanwhile(new));
     }
     // What is left is not what the archive has of that name.
-    let leaves = matches!(t.options.existing, Existing::Skip | Existing::Truncate(_));
-    if leaves || plan.parts.only.is_some() {
+    if matches!(t.options.existing, Existing::Skip | Existing::Truncate(_)) {
         for (what, there) in &existing.others {
             t.refused(format!(
                 "{what} is not loaded: the target has {there} of that name, which is left as it is"
@@ -266,7 +265,7 @@ fn say_doubts(t: &mut Target<'_>, plan: &LoadPlan, treated: &mut Treated) -> Res
     treated.doubts = doubtful.into_iter().map(of_table).collect();
     if !said.is_empty() {
         t.run.observer.warn(printable(&format!(
-            "the rows of the archive may not fit into {}: then the load ends when these are empty already",
+            "the rows of the archive may not fit into {}: then these stay empty, and are named at the end",
             some(&said)
         )));
     }

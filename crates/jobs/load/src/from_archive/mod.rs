@@ -473,6 +473,10 @@ fn previous_load(t: &mut Target<'_>, input: &Input, plan: &LoadPlan) -> Result<P
             return Ok(false);
         }
         match repairs(t, &existing, &identity) {
+            Ok(true) if plan.parts.only.is_some() => {
+                let _ = plan.treated.set(only::repeated(plan, &existing));
+                return Ok(false);
+            }
             Ok(true) => return Ok(false),
             // What is there is left as it is, whoever made it.
             Err(_) if t.options.existing == Existing::Skip => {}

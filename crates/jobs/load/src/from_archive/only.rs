@@ -14,7 +14,6 @@ use crate::{Treated, journal};
 use base::units::printable;
 use base::{Error, Kind, Result, failpoint};
 use instance::tune;
-use rows::load_data::add_indexes;
 use run::{Run, failure};
 use server::{ddl, quote};
 use std::collections::BTreeMap;
@@ -44,14 +43,19 @@ pub(super) fn treated(
             .hint("nothing was touched: load the tables first, without --only; or choose others with --include-schemas or --exclude-schemas"));
         }
     }
-    let words = |t: &archive::open::Table| {
-        let name = table_name(t);
-        [format!("table {name}"), format!("sequence {name}")]
-    };
-    let mut treated = Treated {
-        left: plan.selected_tables().flat_map(words).collect(),
-        ..Treated::default()
-    };
+    let mut treated = tables_left(plan);
+    // A table that has the name of a view cannot be replaced by it.
+    for (what, there) in &existing.others {
+        if what.starts_with("view ") && there == "a table" {
+            treated.left.insert(what.clone());
+            // Otherwise that is said already.
+            if !matches!(t.options.existing, Existing::Skip) {
+                t.refused(format!(
+                    "{what} is not loaded: the target has {there} of that name, which is left as it is"
+                ));
+            }
+        }
+    }
     let others = existing.ours.iter().cloned();
     match &t.options.existing {
         Existing::Refuse => existing.refuse(t.options)?,
@@ -62,6 +66,25 @@ pub(super) fn treated(
         Existing::Skip | Existing::Truncate(_) => treated.left.extend(others),
     }
     Ok(treated)
+}
+
+/// All tables of the plan are left as they are.
+fn tables_left(plan: &LoadPlan) -> Treated {
+    let words = |t: &archive::open::Table| {
+        let name = table_name(t);
+        [format!("table {name}"), format!("sequence {name}")]
+    };
+    Treated {
+        left: plan.selected_tables().flat_map(words).collect(),
+        ..Treated::default()
+    }
+}
+
+/// The same, and all else that is there: a run that repeats one whose exceptions have gone adds what that lacked.
+pub(super) fn repeated(plan: &LoadPlan, existing: &ExistingObjects) -> Treated {
+    let mut treated = tables_left(plan);
+    treated.left.extend(existing.ours.iter().cloned());
+    treated
 }
 
 /// Whether words name a table or sequence.
@@ -260,9 +283,12 @@ fn add(t: &mut Target<'_>, mut lacking: Vec<Lacking>) -> Result<u64> {
             for keys in next.keys {
                 // One that is refused must not keep the others away.
                 let (done, why) = match together(&mut conn, &next.table, &keys)? {
-                    None => (keys.len() as u64, Vec::new()),
-                    Some(_) if keys.len() > 1 => each(&mut conn, &next.table, keys)?,
-                    Some(why) => (0, vec![why]),
+                    Outcome::Added => (keys.len() as u64, Vec::new()),
+                    // Waiting for each of them would keep others waiting as well.
+                    Outcome::Locked(why) => (0, vec![why]),
+                    Outcome::There => each(&mut conn, &next.table, keys)?,
+                    Outcome::Refused(_) if keys.len() > 1 => each(&mut conn, &next.table, keys)?,
+                    Outcome::Refused(why) => (0, vec![why]),
                 };
                 *base::lock(&added) += done;
                 base::lock(&refusals).extend(why);
@@ -282,23 +308,61 @@ fn each(conn: &mut wire::Conn, table: &str, keys: Vec<String>) -> Result<(u64, V
     let (mut added, mut refusals) = (0, Vec::new());
     for key in keys {
         match together(conn, table, &[key])? {
-            None => added += 1,
-            Some(why) => refusals.push(why),
+            Outcome::Added => added += 1,
+            Outcome::There => {}
+            Outcome::Refused(why) => refusals.push(why),
+            Outcome::Locked(why) => {
+                refusals.push(why);
+                break;
+            }
         }
     }
     Ok((added, refusals))
 }
 
-/// Adds keys with one statement; why the server refuses it.
-fn together(conn: &mut wire::Conn, table: &str, keys: &[String]) -> Result<Option<String>> {
-    match add_indexes(conn, table, &[keys.to_vec()], true) {
-        Ok(()) => Ok(None),
-        Err(e) if e.server_error.is_some() && e.kind != Kind::Connection => Ok(Some(format!(
-            "{} of table {table} is not added: {}",
-            keys.join(", "),
-            e.what
-        ))),
-        Err(e) => Err(e),
+/// What came of an ALTER.
+enum Outcome {
+    Added,
+    /// Another session has added one of them meanwhile.
+    There,
+    Refused(String),
+    /// Another session uses the table.
+    Locked(String),
+}
+
+/// There is a key of that name.
+const DUPLICATE_KEY_NAME: u16 = 1061;
+/// A lock was waited for in vain.
+const LOCK_WAIT_TIMEOUT: u16 = 1205;
+/// Two statements wait for each other.
+const DEADLOCK: u16 = 1213;
+
+/// Adds keys with one statement.
+fn together(conn: &mut wire::Conn, table: &str, keys: &[String]) -> Result<Outcome> {
+    let clauses: Vec<String> = keys.iter().map(|k| format!("ADD {k}")).collect();
+    let sql = format!("ALTER TABLE {table} {}", clauses.join(", "));
+    failpoint::reached("keys are about to be added");
+    let why =
+        |e: &wire::ServerError| format!("{} of table {table} is not added: {e}", keys.join(", "));
+    let mut tries = 0;
+    loop {
+        return match conn.execute(&sql) {
+            Ok(_) => Ok(Outcome::Added),
+            // Two ALTERs at once can conflict in the server's dictionary.
+            Err(wire::Error::Server(e)) if e.code == DEADLOCK && tries < 10 => {
+                tries += 1;
+                continue;
+            }
+            Err(wire::Error::Server(e)) => Ok(match e.code {
+                DUPLICATE_KEY_NAME => Outcome::There,
+                LOCK_WAIT_TIMEOUT => Outcome::Locked(why(&e)),
+                _ => Outcome::Refused(why(&e)),
+            }),
+            Err(e) => {
+                let doing = format!("cannot add the indexes of {table}");
+                Err(failure::wire(printable(&doing), e))
+            }
+        };
     }
 }
 

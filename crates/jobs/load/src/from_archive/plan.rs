@@ -191,9 +191,16 @@ impl LoadPlan {
             .refills(&quote::qualified(&table.schema, &table.name))
     }
 
+    /// Whether a table is there, and empty, and gets its rows as it is.
+    pub fn fills(&self, table: &Table) -> bool {
+        let words = format!("table {}", quote::qualified(&table.schema, &table.name));
+        self.treated().filled.contains(&words)
+    }
+
     /// Whether every table that is selected was loaded: none is damaged, and the target refused none of them, nor its rows.
     pub(super) fn has_all_rows(&self) -> bool {
-        let none = |tables: &OnceLock<BTreeSet<String>>| tables.get().is_none_or(BTreeSet::is_empty);
+        let none =
+            |tables: &OnceLock<BTreeSet<String>>| tables.get().is_none_or(BTreeSet::is_empty);
         let lost = self.damaged.iter().any(|d| d.object.is_some());
         !lost && none(&self.refused) && none(&self.emptied)
     }

@@ -241,7 +241,8 @@ fn privileges(
         events,
         definers: false,
         accounts: plan.accounts.is_some(),
-        rows_only: !plan.parts.definitions,
+        // Neither needs ALTER, but for indexes.
+        rows_only: !plan.parts.definitions || plan.parts.only == Some(Only::Objects),
         sees_triggers: t.options.existing.destroys() || !plan.parts.definitions,
         skip_binlog: t.options.skip_binlog,
     };

@@ -198,6 +198,9 @@ fn there(t: &mut Target<'_>, plan: &LoadPlan) -> Result<Vec<String>> {
         && !existing.found.is_empty()
         && existing.missing.iter().all(|m| earlier.left_out(m))
     {
+        if plan.parts.only.is_some() {
+            let _ = plan.treated.set(only::repeated(plan, &existing));
+        }
         return Ok(existing.missing);
     }
     existing::decide(t, plan, &existing)?;

@@ -75,10 +75,14 @@ pub fn tables(
                 statement,
                 columns: t.meta.options.columns.clone(),
                 // One whose members may be others is not among them: then a value was lost.
-                enums: match prepared.doubtful.contains(&name) {
+                enums: match prepared.doubtful.contains(&name) || plan.refills(t) {
                     true => Vec::new(),
                     false => enums(target, plan, t)?,
                 },
+                // Into a table that is there and empty others may write meanwhile.
+                may_give_up: prepared.doubtful.contains(&name)
+                    || !target.options.needs_all_rows() && !plan.fills(t),
+                refused_indexes: Mutex::default(),
                 name: name.clone(),
                 left: AtomicU64::new(chunks.len() as u64 + u64::from(plan.growing.is_some())),
                 merged,
@@ -97,7 +101,8 @@ pub fn tables(
 /// The ENUM columns of a table. MariaDB warns of the value that is no member (index 0), which it stores as it was. Whether that was
 /// all is seen when the rows are compared.
 fn enums(target: &Target<'_>, plan: &LoadPlan, table: &Table) -> Result<Vec<String>> {
-    if target.id.flavour != Flavour::MariaDb || !plan.compares_sql(target.options) {
+    let compared = plan.compares_sql(target.options) && table.meta.is_default_dialect();
+    if target.id.flavour != Flavour::MariaDb || !compared {
         return Ok(Vec::new());
     }
     let create = create_table::definition(target, plan, table)?;
@@ -220,6 +225,12 @@ fn empty(
 ) -> Result<()> {
     let mut emptied = BTreeSet::new();
     for (table, loaded) in plan.tables().zip(tables) {
+        for why in base::lock(&loaded.refused_indexes).drain(..) {
+            target.refused(format!(
+                "table {} lacks an index, which the target refused: {why}; penstock load --only indexes adds it when the rows fit",
+                loaded.name
+            ));
+        }
         let Some(why) = base::lock(&loaded.given_up).take() else {
             continue;
         };

@@ -207,7 +207,10 @@ pub(super) fn leave_out(run: &Run, plan: &mut LoadPlan, threads: usize) -> Resul
         run.observer
             .warn(printable(&format!("{e}: this load does not need it")));
     }
-    let not_needed: Vec<String> = not_needed.into_iter().map(|(file, _)| file.clone()).collect();
+    let not_needed: Vec<String> = not_needed
+        .into_iter()
+        .map(|(file, _)| file.clone())
+        .collect();
     plan.unread.extend(not_needed);
     let mut left_out: BTreeMap<&Owner, &ArchiveError> = BTreeMap::new();
     for (file, e) in &found {

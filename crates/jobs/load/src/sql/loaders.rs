@@ -60,6 +60,10 @@ pub struct Table {
     pub loaded: AtomicU64,
     /// Chunks not loaded yet, and one more while others may come.
     pub left: AtomicU64,
+    /// It is left empty, and named, if the target refuses its rows.
+    pub may_give_up: bool,
+    /// Indexes that the target refused, each with the reason.
+    pub refused_indexes: Mutex<Vec<String>>,
     /// It shows the rows of other tables, and gets none.
     pub merged: bool,
     /// Its definition may not be the source's: if the target refuses rows, only this table is given up.
@@ -131,7 +135,7 @@ impl Loaders<'_> {
                     self.counters.busy.add(1);
                     let t = &self.tables[table];
                     let span = self.profiler.begin(conn);
-                    let outcome = add_indexes(conn, &t.name, &t.deferred_indexes, self.resuming);
+                    let outcome = self.indexes(conn, t);
                     self.profiler.end(&span, conn, &t.name);
                     self.counters.busy.sub(1);
                     outcome?;
@@ -150,7 +154,7 @@ impl Loaders<'_> {
             self.counters.busy.sub(1);
             stop.release_slot();
             match outcome {
-                Err(e) if refuses_rows(&e) => {
+                Err(e) if t.may_give_up && refuses_rows(&e) => {
                     self.give_up(conn, t, e)?;
                     self.schedule.give_up(table);
                     self.stored(&t.files());
@@ -167,6 +171,29 @@ impl Loaders<'_> {
             }
             self.schedule.done(table, chunks, began.elapsed());
         }
+    }
+
+    /// Adds the deferred indexes of a table. One that does not fit the rows keeps no other away.
+    fn indexes(&self, conn: &mut Conn, t: &Table) -> Result<()> {
+        for group in &t.deferred_indexes {
+            match add_indexes(conn, &t.name, std::slice::from_ref(group), self.resuming) {
+                Err(e) if t.may_give_up && refuses_rows(&e) => {}
+                outcome => {
+                    outcome?;
+                    continue;
+                }
+            }
+            for key in group {
+                let one = [vec![key.clone()]];
+                match add_indexes(conn, &t.name, &one, self.resuming) {
+                    Err(e) if refuses_rows(&e) => {
+                        base::lock(&t.refused_indexes).push(format!("{key}: {}", e.what));
+                    }
+                    outcome => outcome?,
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Leaves the session as the next table needs it.
@@ -321,7 +348,14 @@ impl Loaders<'_> {
         };
         stream.open().map_err(|e| failure::archive(doing, &e))?;
         if !t.nontransactional {
-            self.enter(conn, chunks)?;
+            // That is no refusal of rows: another load uses this journal.
+            self.enter(conn, chunks).map_err(|e| match e.code() {
+                Some(1062) => Failed::Other(Error::new(
+                    Kind::Lock,
+                    format!("{doing}: another load has entered it"),
+                )),
+                _ => Failed::Server(e),
+            })?;
         }
         failpoint::reached("a chunk is entered");
         let done = match conn.load(&t.statement, &mut stream) {

@@ -70,6 +70,18 @@ impl Reading {
             };
             if leeway.rows {
                 plan.choice = RowChoice::of_record(record);
+                // By other partitions the rows that were chosen cannot be told from the others.
+                let has = |name: &String| table.partitions.iter().any(|p| p.name == *name);
+                let by_name = record.chunks.iter().any(|c| c.partition.is_some());
+                let lacking = plan.choice.partitions.iter().find(|name| !has(name));
+                if let Some(lacking) = lacking.filter(|_| by_name || table.partitions.is_empty()) {
+                    let what = format!(
+                        "{qualified}: on the server it has no partition {}, whose rows were dumped (--partitions)",
+                        printable(&quote::ident(lacking))
+                    );
+                    differences.push((number, what));
+                    continue;
+                }
             }
             let parts = if let Some(digest) = taken {
                 // Rows were written by another tool: read them as it did.

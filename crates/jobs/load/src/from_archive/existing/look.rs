@@ -18,7 +18,7 @@ pub(crate) struct ExistingObjects {
     /// The same by the names that the archive has: the target may fold them.
     pub(in crate::from_archive) ours: Vec<String>,
     /// Those that are of another kind there, or triggers of another table, in words: by what the archive has.
-    pub(super) others: Vec<(String, String)>,
+    pub(in crate::from_archive) others: Vec<(String, String)>,
     /// Those that it does not have, in words.
     pub(crate) missing: Vec<String>,
     /// When each of those that it has was made or altered, as the server says it.
@@ -46,9 +46,15 @@ impl ExistingObjects {
             let name = what.strip_prefix("table ");
             name.is_none_or(|name| !tables.contains(name))
         });
-        self.found.retain(|what| !is_table(what));
-        self.ours.retain(|what| !is_table(what));
-        self.made.retain(|what, _| !is_table(what));
+        // Nor what has the name of one, a view say.
+        let other = |what: &str| {
+            let name = what.split_once(' ').map_or(what, |(_, name)| name);
+            let relation = is_table(what) || what.starts_with("view ");
+            !is_table(what) && !(relation && tables.contains(name))
+        };
+        self.found.retain(|what| other(what));
+        self.ours.retain(|what| other(what));
+        self.made.retain(|what, _| other(what));
         self
     }
 
