@@ -159,6 +159,12 @@ fn rows_that_are_refused_do_not_stop_the_others(pair: &Pair) {
         "--resume",
     ]);
     assert_eq!([rows("a"), rows("b"), rows("c")], ["0", "2", "1"]);
+    // A row of somebody else is not removed.
+    change("INSERT INTO rr.a VALUES (1, 'own')");
+    let resumed = pair.load("a", &[&refill[..], &["--resume"]].concat());
+    resumed.code(1).says(&["`rr`.`a`"]);
+    assert_eq!(rows("a"), "1");
+    change("SET foreign_key_checks = 0; DELETE FROM rr.a");
     change("ALTER TABLE rr.a MODIFY v VARCHAR(100)");
     pair.load("a", &[&refill[..], &["--resume"]].concat()).ok();
     assert_eq!(rows("a"), "3000");
@@ -170,4 +176,20 @@ fn rows_that_are_refused_do_not_stop_the_others(pair: &Pair) {
     pair.load("a", &["--data-only"])
         .code(1)
         .says(&["Data truncated for column 'v'"]);
+}
+
+both!(a_decimal_in_json_is_named);
+fn a_decimal_in_json_is_named(pair: &Pair) {
+    if !pair.is_mysql() {
+        return;
+    }
+    // The server writes 1.10, and reads a DOUBLE.
+    pair.fill(
+        "CREATE DATABASE js; CREATE TABLE js.t (id INT PRIMARY KEY, j JSON); \
+        INSERT INTO js.t VALUES (1, JSON_OBJECT('x', CAST(1.10 AS DECIMAL(10,2)))), (2, '{\"x\": 1.10}')",
+    );
+    pair.dump("a", &[]).ok();
+    pair.load("a", &[])
+        .code(4)
+        .says(&["`js`.`t`", "has JSON", "DECIMAL"]);
 }

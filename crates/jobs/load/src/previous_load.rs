@@ -1,7 +1,7 @@
 //! What a target holds of an earlier load of the same data, and how a load that fails can be resumed.
 
 use crate::completion::Completion;
-use crate::journal::{self, Journal};
+use crate::journal::Journal;
 use crate::target::{Target, refused};
 use base::units::printable;
 use base::{Error, Kind, Result};
@@ -18,6 +18,8 @@ pub struct Input {
     pub schemas: Option<usize>,
     /// Its pieces in the journal, in words.
     pub pieces: String,
+    /// The journal, quoted and qualified, where it is known before anything is created.
+    pub journal: Option<String>,
 }
 
 /// What a target holds of an earlier load.
@@ -129,8 +131,8 @@ impl Input {
         hint += "to start again, ";
         if created.is_empty() || self.schemas.is_some_and(|n| created.len() < n) {
             hint += "drop what this load created";
-            if self.schemas.is_some() {
-                hint += &format!(", `{}` with it", journal::TABLE);
+            if let Some(journal) = &self.journal {
+                hint += &format!(" (its journal is {})", printable(journal));
             }
             if !created.is_empty() {
                 hint += ", or ";

@@ -94,7 +94,9 @@ pub fn dumped_with(archive: &Archive) -> Vec<String> {
                 not_chosen.push("where a foreign key refers to one of those rows, a load adds the key without looking for the row".to_owned());
             }
             let exceptions = manifest.consistency.exceptions.iter().cloned();
-            let not_wanted = without_rows.into_iter().chain(not_chosen);
+            let kinds = manifest.without_kinds();
+            let kinds = kinds.map(|(what, option)| format!("{what}: it has none ({option})"));
+            let not_wanted = without_rows.into_iter().chain(not_chosen).chain(kinds);
             not_wanted.chain(exceptions).collect()
         }
         // MySQL Shell says no more than this.

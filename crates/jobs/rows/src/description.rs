@@ -98,7 +98,7 @@ pub fn describe(from: &Place) -> Result<Description> {
     }
     match archive.manifest() {
         Some(m) => {
-            d.lacks_rows = m.lacks_rows();
+            d.lacks_rows = m.lacks_rows() || m.without_kinds().next().is_some();
             d.selected = m.selected();
             d.begin.clone_from(&m.created.begin);
             d.end.clone_from(&m.created.end);

@@ -356,17 +356,22 @@ impl Manifest {
             let words = words(self.options.get(key)?);
             (!words.is_empty()).then(|| format!("{option} {}", words.join(",")))
         });
-        let kinds = [
-            ("views", "--no-views"),
-            ("routines", "--no-routines"),
-            ("events", "--no-events"),
-            ("triggers", "--no-triggers"),
-        ];
-        let without = |(key, _): &(&str, &str)| self.options.get(*key) == Some(&Value::Bool(false));
-        let without = kinds.into_iter().filter(without);
         lists
-            .chain(without.map(|(_, option)| option.to_owned()))
+            .chain(self.without_kinds().map(|(_, option)| option.to_owned()))
             .collect()
+    }
+
+    /// The kinds of objects that its dump left out, in words, and the options that did.
+    pub fn without_kinds(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let kinds = [
+            ("views", "views", "--no-views"),
+            ("routines", "procedures and functions", "--no-routines"),
+            ("events", "events", "--no-events"),
+            ("triggers", "triggers", "--no-triggers"),
+        ];
+        let without = |key: &str| self.options.get(key) == Some(&Value::Bool(false));
+        let without = kinds.into_iter().filter(move |(key, ..)| without(key));
+        without.map(|(_, what, option)| (what, option))
     }
 
     /// Whether its dump left the rows of all tables out.

@@ -24,7 +24,8 @@ pub(super) fn of_archive(options: &Options, archive: &Archive) -> Result<Option<
         return Ok(None);
     };
     let Some(file) = archive.users_file() else {
-        let what = "--users: the archive has no accounts";
+        let option = options.parts.only.map_or("--users", |only| only.option());
+        let what = format!("{option}: the archive has no accounts");
         return Err(Error::new(Kind::Usage, what)
             .hint("leave it out; a dump has accounts if all schemas are dumped, or with --users"));
     };

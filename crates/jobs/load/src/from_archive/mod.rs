@@ -94,7 +94,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     done.source = plan
         .whole_archive()
         .manifest()
-        .filter(|m| continues && !m.lacks_rows())
+        .filter(|m| continues && !m.lacks_rows() && m.without_kinds().next().is_none())
         .map(of);
     Ok(done)
 }
@@ -144,6 +144,10 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         word: "archive",
         schemas: Some(plan.schema_names().len()),
         pieces: format!("of {chunks} chunks"),
+        journal: Some(server::quote::qualified(
+            journal::home(plan),
+            journal::TABLE,
+        )),
     };
     let previous = previous_load(&mut target, &input, plan)?;
     let repairs = matches!(previous, PreviousLoad::None) && target.resuming;
@@ -194,7 +198,7 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
     let (import, imported) = outcome.map_err(|e| input.partial_load_hint(e, &target))?;
     let mut wire = options.target.clone();
     wire.local_infile = true;
-    let tables = rows::tables(&target, plan, &prepared)?;
+    let tables = rows::tables(&mut target, plan, &prepared)?;
     let outcome = rows::load(&mut target, plan, &wire, &tables, &prepared.journal);
     let (rows_seconds, bottleneck) = outcome.map_err(|e| input.partial_load_hint(e, &target))?;
     let phase = run.phase("creating foreign keys, routines, views", 1);
@@ -346,6 +350,41 @@ fn compare(
     verify::against_archive::loaded(target.run, archive, &tables, server, threads, leeway)
         .map(|compared| Some(compared.and(imported)))
         .map_err(|e| with_adaptations(e, &target.report.notes))
+        .map_err(|e| with_json(e, target, plan, by_sql))
+}
+
+/// A number in JSON that was a DECIMAL comes back as a DOUBLE: servers write JSON as text. That is said where it may be why rows differ.
+fn with_json(
+    e: Error,
+    target: &Target<'_>,
+    plan: &LoadPlan,
+    tables: &[(&Table, &loaders::Table)],
+) -> Error {
+    if e.kind != Kind::Differs {
+        return e;
+    }
+    let has_json = |table: &Table| {
+        let create = create_table::definition(target, plan, table).ok().flatten();
+        create.is_some_and(|c| !server::ddl::columns_of_type(&c, "json").is_empty())
+    };
+    let differs = tables.iter().map(|(table, _)| *table).filter(|table| {
+        let name = printable(&server::quote::qualified(&table.schema, &table.name));
+        e.what.contains(&format!("  {name}: ")) && has_json(table)
+    });
+    let names: Vec<String> = differs
+        .map(|t| printable(&server::quote::qualified(&t.schema, &t.name)))
+        .collect();
+    if names.is_empty() {
+        return e;
+    }
+    Error {
+        what: format!(
+            "{}\n  ({} has JSON: a number that the source holds there as a DECIMAL, 1.10 say, is text in every dump, and 1.1 when it is read again)",
+            e.what,
+            names.join(", ")
+        ),
+        ..e
+    }
 }
 
 /// The interrupted load had already completed, as its completion record says; rows are compared again where

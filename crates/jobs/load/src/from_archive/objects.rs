@@ -9,10 +9,11 @@ use super::definitions::statements;
 use super::prepared::ForeignKeys;
 use crate::Target;
 use crate::script::{self, Allowed, Statement};
-use archive::open::{Schema, View};
+use archive::open::{Schema, Table, View};
 use base::{Result, failpoint};
 use run::failure;
 use server::quote;
+use std::collections::BTreeMap;
 
 /// Creates them, in the order in which one may need another.
 pub fn create(t: &mut Target<'_>, plan: &LoadPlan, keys: &[ForeignKeys]) -> Result<()> {
@@ -32,6 +33,7 @@ pub fn create(t: &mut Target<'_>, plan: &LoadPlan, keys: &[ForeignKeys]) -> Resu
                 let statements = statements(plan, Some(&schema.name), file)?;
                 let kinds = [Allowed::Trigger, Allowed::Database];
                 t.programs(plan, &schema.name, &statements, &kinds, file)?;
+                t.order_of_triggers(plan, table)?;
             }
         }
     }
@@ -68,6 +70,50 @@ impl Target<'_> {
                     let kinds = [kind, Allowed::Database];
                     self.programs(plan, &schema.name, &statements, &kinds, file)?;
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Names a table whose triggers run in another order: one that is made beside others that are left runs behind them.
+    fn order_of_triggers(&mut self, plan: &LoadPlan, table: &Table) -> Result<()> {
+        let left = |name: &String| {
+            let name = quote::qualified(&table.schema, name);
+            plan.treated().left.contains(&format!("trigger {name}"))
+        };
+        let ours = &table.meta.triggers;
+        if ours.iter().all(left) || !ours.iter().any(left) {
+            return Ok(());
+        }
+        let sql = format!(
+            "SELECT CONCAT(action_timing, ' ', event_manipulation), trigger_name FROM information_schema.triggers \
+             WHERE event_object_schema = {} AND event_object_table = {} ORDER BY action_timing, event_manipulation, action_order",
+            quote::text(&table.schema),
+            quote::text(&table.name)
+        );
+        let rows = self.conn.fetch(sql);
+        let rows = rows.map_err(|e| failure::wire("cannot look at the triggers", e))?;
+        let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for row in rows {
+            let mut cells = row
+                .into_iter()
+                .map(|c| String::from_utf8_lossy(&c.unwrap_or_default()).into_owned());
+            if let (Some(group), Some(name)) = (cells.next(), cells.next())
+                && ours.contains(&name)
+            {
+                groups.entry(group).or_default().push(name);
+            }
+        }
+        for there in groups.into_values() {
+            let wanted: Vec<&String> = ours.iter().filter(|n| there.contains(n)).collect();
+            if !there.iter().eq(wanted.iter().copied()) {
+                let wanted: Vec<&str> = wanted.into_iter().map(String::as_str).collect();
+                self.refused(format!(
+                    "the triggers of table {} run in the order {} here, and in the archive {}: one that is made runs behind those that are there",
+                    quote::qualified(&table.schema, &table.name),
+                    there.join(", "),
+                    wanted.join(", ")
+                ));
             }
         }
         Ok(())

@@ -5,7 +5,7 @@ use super::definers::{self, Programs};
 use super::plan::Growing;
 use super::{LoadPlan, Renaming, SchemaSelection};
 use crate::journal;
-use crate::{Only, Options, Target, check_writable, refused};
+use crate::{Existing, Only, Options, Target, check_writable, refused};
 use archive::Archive;
 use archive::open::Table;
 use base::units::printable;
@@ -252,7 +252,10 @@ fn privileges(
     let others = programs.of_others(&granted.account);
     let definers = !others.is_empty();
     let all = granted.missing_for_load(&t.id, &LoadNeeds { definers, ..needs });
-    if fatal.is_empty() && trust.is_none() {
+    // What is replaced is dropped first, and would be lost.
+    let would_be_lost =
+        definers && matches!(t.options.existing, Existing::Replace(_)) && !all.is_empty();
+    if fatal.is_empty() && trust.is_none() && !would_be_lost {
         if !given.is_empty() {
             t.run.observer.warn(printable(&format!(
                 "the target will refuse some grants of the archive's accounts, for this account may not give them: {};",

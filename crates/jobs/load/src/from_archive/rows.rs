@@ -4,7 +4,7 @@ use super::create_table;
 use super::load_statement::load_statement;
 use super::plan::{LoadPlan, raw_bytes};
 use super::prepared::Prepared;
-use crate::journal::Journal;
+use crate::journal::{self, Journal};
 use crate::load_report::BatchSize;
 use crate::sql::bulk_insert;
 use crate::sql::chunk_stream::Chunk;
@@ -15,8 +15,8 @@ use ::rows::{archives, feed, renaming};
 use archive::RowDigest;
 use archive::open::Table;
 use base::Result;
-use run::bottleneck;
-use server::{Flavour, ddl};
+use run::{bottleneck, failure};
+use server::{Flavour, ddl, quote};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -24,7 +24,7 @@ use wire::Conn;
 
 /// The tables as the loaders need them, without the chunks that are loaded already.
 pub fn tables(
-    target: &Target<'_>,
+    target: &mut Target<'_>,
     plan: &LoadPlan,
     prepared: &Prepared,
 ) -> Result<Vec<loaders::Table>> {
@@ -59,6 +59,9 @@ pub fn tables(
                 .collect();
             let tee = (!plan.archive.has_manifest() && t.meta.is_default_dialect())
                 .then(|| t.meta.plan());
+            // Chunks and their entries are committed together: rows without an entry are not this load's.
+            let unloaded = !chunks.is_empty() && chunks.len() == t.chunks.len();
+            let has_rows_of_others = target.resuming && unloaded && has_rows(target, &name)?;
             let nontransactional = prepared.nontransactional.contains(&name);
             // A bulk insert needs an empty table.
             let bulk = !nontransactional
@@ -80,8 +83,9 @@ pub fn tables(
                     false => enums(target, plan, t)?,
                 },
                 // Into a table that is there and empty others may write meanwhile.
-                may_give_up: prepared.doubtful.contains(&name)
-                    || !target.options.needs_all_rows() && !plan.fills(t),
+                may_give_up: !has_rows_of_others
+                    && (prepared.doubtful.contains(&name)
+                        || !target.options.needs_all_rows() && !plan.fills(t)),
                 refused_indexes: Mutex::default(),
                 name: name.clone(),
                 left: AtomicU64::new(chunks.len() as u64 + u64::from(plan.growing.is_some())),
@@ -98,6 +102,14 @@ pub fn tables(
         .collect()
 }
 
+/// Whether a table has rows.
+fn has_rows(target: &mut Target<'_>, name: &str) -> Result<bool> {
+    let sql = format!("SELECT 1 FROM {name} LIMIT 1");
+    let rows = target.conn.fetch(sql);
+    let rows = rows.map_err(|e| failure::wire(format_args!("cannot look into table {name}"), e))?;
+    Ok(!rows.is_empty())
+}
+
 /// The ENUM columns of a table. MariaDB warns of the value that is no member (index 0), which it stores as it was. Whether that was
 /// all is seen when the rows are compared.
 fn enums(target: &Target<'_>, plan: &LoadPlan, table: &Table) -> Result<Vec<String>> {
@@ -106,7 +118,7 @@ fn enums(target: &Target<'_>, plan: &LoadPlan, table: &Table) -> Result<Vec<Stri
         return Ok(Vec::new());
     }
     let create = create_table::definition(target, plan, table)?;
-    Ok(create.map_or_else(Vec::new, |create| ddl::enum_columns(&create)))
+    Ok(create.map_or_else(Vec::new, |create| ddl::columns_of_type(&create, "ENUM")))
 }
 
 /// The AUTO_INCREMENT column of a table, where the LOAD statement has to assign it.
@@ -252,12 +264,16 @@ fn empty(
             true => "",
             false => ", and has no triggers",
         };
+        let leave = format!(
+            ", or leave it empty: DROP TABLE {}",
+            quote::qualified(journal::home(plan), journal::TABLE)
+        );
         target.refused(match loaded.doubtful {
             true => format!(
-                "table {name} is empty here{triggers}: the target refused its rows, and its definition in the archive has a ? where the source may have another character ({why}); correct the column with ALTER TABLE, then resume with --resume"
+                "table {name} is empty here{triggers}: the target refused its rows, and its definition in the archive has a ? where the source may have another character ({why}); correct the column with ALTER TABLE, then resume with --resume{leave}"
             ),
             false => format!(
-                "table {name} is empty here{triggers}: the target refused its rows ({why}); correct the table, then resume with --resume"
+                "table {name} is empty here{triggers}: the target refused its rows ({why}); correct the table, then resume with --resume{leave}"
             ),
         });
         loaded.loaded.store(0, Ordering::SeqCst);

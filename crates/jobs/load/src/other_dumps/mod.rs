@@ -178,6 +178,7 @@ fn load_surveyed(
         word: "dump",
         schemas: survey.map(|s| s.schemas.len()),
         pieces: "batches".to_owned(),
+        journal: None,
     };
     let mut target = Target::open(run, options)?;
     check_writable(&mut target.conn, &target.id, Some(options.tune.level))?;

@@ -96,6 +96,7 @@ fn add_part(s: &mut Summary, d: &load::Summary) {
     );
     s.add(match (d.accounts_made.is_some(), made.is_empty()) {
         (true, _) => item,
+        (false, true) if !d.exceptions.is_empty() => item.line("nothing"),
         (false, true) => item.line("nothing: the target lacked none of it"),
         (false, false) => item.shown(made.join(", ")),
     });
@@ -409,6 +410,7 @@ fn story(d: &load::Summary) -> Vec<String> {
     if d.only.is_some() && d.accounts_made.is_none() {
         let made = made(d);
         let mut story = vec![match made.is_empty() {
+            true if !d.exceptions.is_empty() => "Nothing was added.".to_owned(),
             true => "Nothing was added: the target lacked none of it.".to_owned(),
             false => format!("Added to the target: {}.", made.join(", ")),
         }];

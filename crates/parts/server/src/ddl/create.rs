@@ -162,14 +162,14 @@ pub fn column_charsets(create: &str) -> BTreeMap<String, String> {
     found
 }
 
-/// The ENUM columns of a table.
-pub fn enum_columns(create: &str) -> Vec<String> {
+/// The columns of a table that have this type.
+pub fn columns_of_type(create: &str, kind: &str) -> Vec<String> {
     let elements = CreateTable::parse(create).map(|t| t.elements);
     let of = |element: &&str| {
         let words = words(element, 2);
         let name = words.first()?.strip_prefix('`')?.strip_suffix('`')?;
-        let is_enum = words.get(1)?.eq_ignore_ascii_case("ENUM");
-        is_enum.then(|| name.replace("``", "`"))
+        let is_it = words.get(1)?.eq_ignore_ascii_case(kind);
+        is_it.then(|| name.replace("``", "`"))
     };
     elements.iter().flatten().filter_map(of).collect()
 }

@@ -21,7 +21,7 @@ mod versioned;
 pub use adapt::{adapt, sql_mode_for};
 pub use collate::collation_for;
 pub use create::{
-    CreateTable, add_if_not_exists, column_charsets, enum_columns, strip_foreign_keys,
+    CreateTable, add_if_not_exists, column_charsets, columns_of_type, strip_foreign_keys,
 };
 pub use keys::{all_keys, key_name, missing_keys, strip_keys_of_server, strip_secondary_keys};
 pub use rejects::rejects;

@@ -46,6 +46,11 @@ impl ExistingObjects {
             let name = what.strip_prefix("table ");
             name.is_none_or(|name| !tables.contains(name))
         });
+        // A view whose name a table has is missing.
+        let instead = self.others.iter().filter(|(_, there)| there == "a table");
+        let instead = instead.filter_map(|(what, _)| what.strip_prefix("view "));
+        self.missing
+            .extend(instead.map(|name| format!("table {name}")));
         // Nor what has the name of one, a view say.
         let other = |what: &str| {
             let name = what.split_once(' ').map_or(what, |(_, name)| name);
