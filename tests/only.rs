@@ -427,3 +427,28 @@ fn a_copy_under_another_name_gets_its_objects(pair: &Pair) {
         "2"
     );
 }
+
+both!(files_of_rows_are_not_needed);
+fn files_of_rows_are_not_needed(pair: &Pair) {
+    fill(pair);
+    let files = std::fs::read_dir(pair.path("a")).expect("an archive");
+    for file in files.flatten().map(|f| f.path()) {
+        if file.to_string_lossy().contains(".tsv") {
+            std::fs::remove_file(&file).expect("removed");
+        }
+    }
+    load(pair, &[]).code(5).says(&["missing"]);
+    let without = [
+        "--no-views",
+        "--no-triggers",
+        "--no-routines",
+        "--no-events",
+    ];
+    load(pair, &[&without[..], &["--ddl-only"]].concat()).ok();
+    on_target(pair, "ALTER TABLE onl.c DROP KEY by_v");
+    load(pair, &["--only", "objects"])
+        .ok()
+        .says(&["2 views", "1 trigger"]);
+    load(pair, &["--only", "indexes"]).ok().says(&["1 index"]);
+    pair.same_definitions("onl");
+}

@@ -16,8 +16,17 @@ pub fn open(from: &Place) -> Result<Archive> {
 
 /// Opens an archive without its damaged tables.
 pub fn open_tolerant(from: &Place) -> Result<Archive> {
+    tolerant(from, Archive::open_tolerant)
+}
+
+/// The same without looking for the files of rows.
+pub fn open_tolerant_definitions(from: &Place) -> Result<Archive> {
+    tolerant(from, Archive::open_tolerant_definitions)
+}
+
+fn tolerant(from: &Place, open: fn(Arc<dyn Store>) -> archive::Result<Archive>) -> Result<Archive> {
     let store = from.open_tolerant().map_err(|e| place_error(from, &e))?;
-    Archive::open_tolerant(Arc::clone(&store)).map_err(|e| {
+    open(Arc::clone(&store)).map_err(|e| {
         nothing(from, &*store)
             .unwrap_or_else(|| failure::archive(format_args!("cannot use {from}"), &e))
     })

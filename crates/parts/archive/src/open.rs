@@ -193,6 +193,14 @@ impl Archive {
         Ok(Self { store, content })
     }
 
+    /// The same without looking for data files: its tables have none.
+    pub fn open_tolerant_definitions(store: Arc<dyn Store>) -> Result<Self> {
+        refuse_unfinished(&*store)?;
+        let manifest = Manifest::read(&*store)?;
+        let content = Content::read_parts(&*store, manifest, true, false)?;
+        Ok(Self { store, content })
+    }
+
     /// Reads the definitions of an archive whose rows are elsewhere, or on their way: its tables have no data files.
     pub fn open_definitions(store: Arc<dyn Store>) -> Result<Self> {
         let manifest = Manifest::read(&*store)?;
@@ -222,7 +230,10 @@ impl Archive {
 
     /// Forgets the rows of all tables, of which the definitions alone are used. Gives the files that nothing reads then.
     pub fn leave_out_rows(&mut self) -> Vec<String> {
-        let mut files = Vec::new();
+        let entries = self.content.manifest.iter().flat_map(entries_by_file);
+        let mut files: Vec<String> = entries
+            .flat_map(|(file, _)| [format!("{file}.idx"), file.to_owned()])
+            .collect();
         for table in self.content.schemas.iter_mut().flat_map(|s| &mut s.tables) {
             table.meta.includes_data = false;
             (table.rows, table.row_digest) = (None, None);

@@ -10,7 +10,7 @@ use archive::Archive;
 use archive::open::Table;
 use base::units::printable;
 use base::{Error, Kind, Result};
-use rows::archives::{not_beside, open_definitions, open_tolerant};
+use rows::archives::{not_beside, open_definitions, open_tolerant, open_tolerant_definitions};
 use rows::renaming;
 use rows::selection::check_matched;
 use run::Run;
@@ -30,6 +30,7 @@ pub fn plan(run: &Run, options: &Options) -> Result<LoadPlan> {
     };
     let mut archive = match growing {
         Some(_) => open_definitions(&options.from)?,
+        None if !options.parts.rows => open_tolerant_definitions(&options.from)?,
         None => open_tolerant(&options.from)?,
     };
     let damaged = super::skip_damaged::of_metadata(run, options, &archive);
