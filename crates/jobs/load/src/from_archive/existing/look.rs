@@ -54,8 +54,8 @@ impl ExistingObjects {
         // Nor what has the name of one, a view say.
         let other = |what: &str| {
             let name = what.split_once(' ').map_or(what, |(_, name)| name);
-            let relation = is_table(what) || what.starts_with("view ");
-            !is_table(what) && !(relation && tables.contains(name))
+            let stands_in = what.starts_with("view ") && tables.contains(name);
+            !is_table(what) && !stands_in
         };
         self.found.retain(|what| other(what));
         self.ours.retain(|what| other(what));
