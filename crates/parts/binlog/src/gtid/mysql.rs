@@ -174,6 +174,9 @@ impl Set {
                 if first == 0 || end <= first {
                     return Err(fields.wrong("an interval that ends before it begins"));
                 }
+                if end > END {
+                    return Err(fields.wrong("a number that no transaction has"));
+                }
                 set.add_interval(origin.clone(), first, end - 1);
             }
         }
@@ -407,5 +410,21 @@ mod tests {
             let _ = Set::decode(&bytes);
             let _ = super::super::mariadb::Position::decode(&bytes);
         }
+    }
+
+    #[test]
+    fn numbers_that_no_transaction_has_are_refused() {
+        let body = |end: u64| {
+            let mut body = 1u64.to_le_bytes().to_vec();
+            body.extend_from_slice(&[7; 16]);
+            for n in [1, 5, end] {
+                body.extend_from_slice(&u64::to_le_bytes(n));
+            }
+            body
+        };
+        let set = Set::decode(&body(END)).expect("a set");
+        assert_eq!(Set::parse(&set.to_string()), Some(set));
+        assert!(Set::decode(&body(END + 1)).is_err());
+        assert!(Set::decode(&body(u64::MAX)).is_err());
     }
 }
