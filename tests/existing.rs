@@ -52,13 +52,7 @@ fn state(pair: &Pair) -> Vec<String> {
 }
 
 fn loading(pair: &Pair, more: &[&str]) -> Tool {
-    Tool::new(["load"])
-        .arg(pair.path("a"))
-        .arg("--socket")
-        .arg(pair.target().socket())
-        .env("PENSTOCK_STATE", pair.path("state"))
-        .args(["--user", "root"])
-        .args(more.iter().copied())
+    pair.loading("a", more)
 }
 
 fn load(pair: &Pair, more: &[&str]) -> Done {

@@ -15,13 +15,7 @@ const SOURCE: &str = "CREATE DATABASE onl; USE onl; \
     CREATE EVENT ev ON SCHEDULE EVERY 1 DAY DISABLE DO SELECT 1;";
 
 fn loading(pair: &Pair, more: &[&str]) -> Tool {
-    Tool::new(["load"])
-        .arg(pair.path("a"))
-        .arg("--socket")
-        .arg(pair.target().socket())
-        .env("PENSTOCK_STATE", pair.path("state"))
-        .args(["--user", "root"])
-        .args(more.iter().copied())
+    pair.loading("a", more)
 }
 
 fn load(pair: &Pair, more: &[&str]) -> Done {
@@ -450,5 +444,22 @@ fn files_of_rows_are_not_needed(pair: &Pair) {
         .ok()
         .says(&["2 views", "1 trigger"]);
     load(pair, &["--only", "indexes"]).ok().says(&["1 index"]);
+    pair.same_definitions("onl");
+}
+
+both!(nothing_is_dropped_that_cannot_be_made_again);
+fn nothing_is_dropped_that_cannot_be_made_again(pair: &Pair) {
+    fill(pair);
+    load(pair, &[]).ok();
+    on_target(
+        pair,
+        "CREATE USER t_few@localhost; GRANT ALL ON onl.* TO t_few@localhost",
+    );
+    // The definers are root's, which this account may not give.
+    let options = ["--only", "objects", "--existing", "replace", "--yes"];
+    let load = Tool::new(["load"]).arg(pair.path("a")).args(options);
+    let load = load.args(["--user", "t_few", "--socket"]);
+    let done = load.arg(pair.target().socket()).run().code(7);
+    done.says(&["lacks privileges", "GRANT "]);
     pair.same_definitions("onl");
 }

@@ -63,7 +63,7 @@ fn by_mode(pair: &Pair, mode: &str) {
     let mut named = Vec::new();
     for (done, keys) in [
         (&dump, &["exceptions"][..]),
-        (&load, &["exceptions", "dumped_with", "notes"]),
+        (&load, &["exceptions", "dumped_with"]),
     ] {
         let summary = done.summary();
         for key in keys {

@@ -234,6 +234,17 @@ impl Pair {
             .run()
     }
 
+    /// `penstock load` of an archive, with a directory of its own for what it keeps on this host.
+    pub fn loading(&self, name: &str, more: &[&str]) -> Tool {
+        Tool::new(["load"])
+            .arg(self.path(name))
+            .arg("--socket")
+            .arg(self.target().socket())
+            .env("PENSTOCK_STATE", self.path("state"))
+            .args(["--user", "root"])
+            .args(more.iter().copied())
+    }
+
     /// `penstock verify` of `name`, without a server.
     pub fn verify(&self, name: &str) -> Done {
         Tool::new(["verify"]).arg(self.path(name)).run()

@@ -128,6 +128,17 @@ impl Input {
                 ..e
             };
         }
+        // Tables that were there before are not to be dropped.
+        let parts = t.options.parts;
+        if let Some(journal) = &self.journal
+            && (parts.only.is_some() || !parts.definitions)
+        {
+            hint += &format!("to give it up, drop its journal, {}", printable(journal));
+            return Error {
+                hint: Some(hint),
+                ..e
+            };
+        }
         hint += "to start again, ";
         if created.is_empty() || self.schemas.is_some_and(|n| created.len() < n) {
             hint += "drop what this load created";

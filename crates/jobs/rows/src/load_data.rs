@@ -124,29 +124,41 @@ pub fn add_indexes(
     resuming: bool,
 ) -> Result<()> {
     for group in groups {
-        let clauses: Vec<String> = group.iter().map(|k| format!("ADD {k}")).collect();
-        let sql = format!("ALTER TABLE {} {}", table, clauses.join(", "));
-        failpoint::reached("keys are about to be added");
-        let mut tries = 0;
-        loop {
-            match conn.execute(&sql) {
-                Ok(_) => break,
-                // 1061: the interrupted load has added them.
-                Err(e) if resuming && e.code() == Some(1061) => break,
-                // Two ALTERs at once can conflict in the server's dictionary.
-                Err(e) if is_lock(&e) && tries < MOST_TRIES => {
-                    tries += 1;
-                    std::thread::sleep(PAUSE * tries as u32);
-                }
-                Err(e) => {
-                    let doing = format!("cannot add the indexes of {table}");
-                    return Err(failure::wire(doing, e));
-                }
+        match add_keys(conn, table, group, is_lock) {
+            // 1061: the interrupted load has added them.
+            Err(e) if resuming && e.code() == Some(1061) => {}
+            Err(e) => {
+                let doing = format!("cannot add the indexes of {table}");
+                return Err(failure::wire(doing, e));
             }
+            Ok(()) => {}
         }
         failpoint::reached("keys are added");
     }
     Ok(())
+}
+
+/// Adds keys to a table with one ALTER. Two of them at once can conflict in the server's dictionary: it is tried again after an error
+/// that is `passing`.
+pub fn add_keys(
+    conn: &mut Conn,
+    table: &str,
+    keys: &[String],
+    passing: fn(&wire::Error) -> bool,
+) -> Result<(), wire::Error> {
+    let clauses: Vec<String> = keys.iter().map(|k| format!("ADD {k}")).collect();
+    let sql = format!("ALTER TABLE {} {}", table, clauses.join(", "));
+    failpoint::reached("keys are about to be added");
+    let mut tries = 0;
+    loop {
+        match conn.execute(&sql) {
+            Err(e) if passing(&e) && tries < MOST_TRIES => {
+                tries += 1;
+                std::thread::sleep(PAUSE * tries as u32);
+            }
+            outcome => return outcome.map(drop),
+        }
+    }
 }
 
 /// A lock wait timeout (1205) or a deadlock (1213): another try may succeed.

@@ -14,6 +14,7 @@ use crate::{Treated, journal};
 use base::units::printable;
 use base::{Error, Kind, Result, failpoint};
 use instance::tune;
+use rows::load_data::add_keys;
 use run::{Run, failure};
 use server::{ddl, quote};
 use std::collections::BTreeMap;
@@ -337,33 +338,22 @@ const LOCK_WAIT_TIMEOUT: u16 = 1205;
 /// Two statements wait for each other.
 const DEADLOCK: u16 = 1213;
 
-/// Adds keys with one statement.
+/// Adds keys with one statement. A table that is in use is not waited for again and again: others would wait behind it.
 fn together(conn: &mut wire::Conn, table: &str, keys: &[String]) -> Result<Outcome> {
-    let clauses: Vec<String> = keys.iter().map(|k| format!("ADD {k}")).collect();
-    let sql = format!("ALTER TABLE {table} {}", clauses.join(", "));
-    failpoint::reached("keys are about to be added");
-    let why =
-        |e: &wire::ServerError| format!("{} of table {table} is not added: {e}", keys.join(", "));
-    let mut tries = 0;
-    loop {
-        return match conn.execute(&sql) {
-            Ok(_) => Ok(Outcome::Added),
-            // Two ALTERs at once can conflict in the server's dictionary.
-            Err(wire::Error::Server(e)) if e.code == DEADLOCK && tries < 10 => {
-                tries += 1;
-                continue;
-            }
-            Err(wire::Error::Server(e)) => Ok(match e.code {
-                DUPLICATE_KEY_NAME => Outcome::There,
-                LOCK_WAIT_TIMEOUT => Outcome::Locked(why(&e)),
-                _ => Outcome::Refused(why(&e)),
-            }),
-            Err(e) => {
-                let doing = format!("cannot add the indexes of {table}");
-                Err(failure::wire(printable(&doing), e))
-            }
-        };
-    }
+    let e = match add_keys(conn, table, keys, |e| e.code() == Some(DEADLOCK)) {
+        Ok(()) => return Ok(Outcome::Added),
+        Err(wire::Error::Server(e)) => e,
+        Err(e) => {
+            let doing = format!("cannot add the indexes of {table}");
+            return Err(failure::wire(printable(&doing), e));
+        }
+    };
+    let why = format!("{} of table {table} is not added: {e}", keys.join(", "));
+    Ok(match e.code {
+        DUPLICATE_KEY_NAME => Outcome::There,
+        LOCK_WAIT_TIMEOUT => Outcome::Locked(why),
+        _ => Outcome::Refused(why),
+    })
 }
 
 /// Statements of other sessions queue behind one that waits for a table.

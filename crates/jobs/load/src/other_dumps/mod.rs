@@ -178,7 +178,9 @@ fn load_surveyed(
         word: "dump",
         schemas: survey.map(|s| s.schemas.len()),
         pieces: "batches".to_owned(),
-        journal: None,
+        journal: survey
+            .and_then(survey::Survey::home)
+            .map(|home| server::quote::qualified(home, crate::journal::TABLE)),
     };
     let mut target = Target::open(run, options)?;
     check_writable(&mut target.conn, &target.id, Some(options.tune.level))?;

@@ -15,13 +15,7 @@ pub fn preview(d: &load::Preview, time: Option<&Foreseen>) -> Summary {
         (false, _) => "This would be loaded, with exceptions",
         (true, false) => "This would be added to what an earlier load of the archive left",
     };
-    let mut s = Summary::new("load preview", heading);
-    s.add(Item::new("into").line(&d.target).key("target", &d.target));
-    s.add(
-        Item::new("from")
-            .line(&d.archive)
-            .key("archive", &d.archive),
-    );
+    let mut s = begin(d, heading);
     if !d.missing.is_empty() {
         s.add(
             Item::new("missing there")
@@ -82,12 +76,8 @@ pub fn preview(d: &load::Preview, time: Option<&Foreseen>) -> Summary {
     s
 }
 
-/// What would be added to a target that has the rest.
-fn only_a_part(d: &load::Preview, only: load::Only, added: &[String]) -> Summary {
-    let heading = match d.exceptions.is_empty() {
-        true => "This would be added",
-        false => "This would be added, with exceptions",
-    };
+/// From where, and into what.
+fn begin(d: &load::Preview, heading: &str) -> Summary {
     let mut s = Summary::new("load preview", heading);
     s.add(Item::new("into").line(&d.target).key("target", &d.target));
     s.add(
@@ -95,6 +85,16 @@ fn only_a_part(d: &load::Preview, only: load::Only, added: &[String]) -> Summary
             .line(&d.archive)
             .key("archive", &d.archive),
     );
+    s
+}
+
+/// What would be added to a target that has the rest.
+fn only_a_part(d: &load::Preview, only: load::Only, added: &[String]) -> Summary {
+    let heading = match d.exceptions.is_empty() {
+        true => "This would be added",
+        false => "This would be added, with exceptions",
+    };
+    let mut s = begin(d, heading);
     let list = Item::new("would be added").key("added", added);
     s.add(match (only, added.is_empty()) {
         (load::Only::Users, _) => list,
