@@ -159,7 +159,7 @@ fn state(directory: &Path) -> BTreeMap<PathBuf, (u64, std::time::SystemTime)> {
 }
 
 /// What rows may go through, on both flavours.
-const HISTORY: &str = "
+pub const HISTORY: &str = "
 CREATE DATABASE h; USE h;
 CREATE TABLE changed (id INT PRIMARY KEY, gone VARCHAR(20) DEFAULT 'gone', v VARCHAR(200), t LONGTEXT, KEY (v));
 INSERT INTO changed (id, v, t) SELECT a.n * 100 + b.n, CONCAT('v', a.n, 'x', b.n), IF(b.n % 7 = 0, REPEAT('long ', a.n * 200), 'short')

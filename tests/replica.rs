@@ -3,6 +3,7 @@
 
 mod archive;
 mod breaks;
+mod files;
 mod repair;
 
 use crate::kit::waiting::until;

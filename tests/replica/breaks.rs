@@ -142,7 +142,7 @@ fn a_killed_comparison_leaves_nothing_stopped(kind: Kind) {
     killed("verify", &[]);
     let status = Tool::new(["replica", "status"]).arg(scene.new.uri());
     let status = status.env("PENSTOCK_STATE", scene.state()).run().code(1);
-    status.says(&["a comparison that was killed has stopped its applier"]);
+    status.says(&["a run that was killed has stopped its applier"]);
     doctor(&[])
         .code(3)
         .says(&["the applier of this replica", "doctor --revert"]);
@@ -155,7 +155,7 @@ fn a_killed_comparison_leaves_nothing_stopped(kind: Kind) {
         .on("verify", &[])
         .run()
         .ok()
-        .says(&["left stopped by a comparison that was killed", "Equal"]);
+        .says(&["left stopped by a run that was killed", "Equal"]);
     killed("create", &["--resume"]);
     scene.create(&["--resume"]).ok();
     assert_eq!(scene.status()["channels"][0]["applies"], true);

@@ -1,10 +1,10 @@
-//! `penstock doctor` and replication: the channel of a replay that was killed, and an applier that a killed comparison left
+//! `penstock doctor` and replication: the channel of a replay that was killed, and an applier that a killed run left
 //! stopped.
 
 use base::{Kind, Result};
 use instance::doctor::{Left, Options, Summary};
 use replay::{Leftover, NamedPlace};
-use run::Run;
+use run::{Run, applier};
 
 /// What was found on the server.
 #[derive(Default)]
@@ -13,10 +13,10 @@ pub struct Found {
     left: Option<NamedPlace>,
     removed: Option<NamedPlace>,
     unseen: Option<String>,
-    /// Whether a comparison left the applier stopped.
+    /// Whether a killed run left the applier stopped.
     stopped: bool,
     started: bool,
-    in_comparison: Option<String>,
+    in_use_by: Option<String>,
 }
 
 /// Looks for the channel, and removes it if that was asked for.
@@ -24,14 +24,14 @@ pub fn found(run: &Run, server: &wire::Options, options: &Options) -> Result<Fou
     let (revert, state) = (options.revert, &options.state);
     let mut found = Found::default();
     match revert {
-        true => match replica::start_left(run, state, server) {
+        true => match applier::start_left(run, state, server) {
             Ok(started) => found.started = started,
             Err(e) if e.kind == Kind::Connection => {}
             Err(e) => return Err(e),
         },
-        false => match replica::is_left_stopped(state, server) {
+        false => match applier::is_left_stopped(state, server) {
             Ok(is) => found.stopped = is,
-            Err(e) => found.in_comparison = Some(e.what),
+            Err(e) => found.in_use_by = Some(e.what),
         },
     }
     match replay::look(server) {
@@ -57,9 +57,10 @@ impl Found {
             );
         }
         let server = done.looked_at.clone();
-        done.in_use.extend(self.in_comparison);
+        done.in_use.extend(self.in_use_by);
         if self.started {
-            let text = "the applier of this replica, which a comparison that was killed had stopped, runs again";
+            let text =
+                "the applier of this replica, which a run that was killed had stopped, runs again";
             done.done.insert(0, text.to_owned());
         }
         if self.stopped {
@@ -71,7 +72,7 @@ impl Found {
                     name: "the applier of this replica".to_owned(),
                     before: "running".to_owned(),
                     during: "stopped".to_owned(),
-                    now: Some("left by a comparison that was killed".to_owned()),
+                    now: Some("left by a run that was killed".to_owned()),
                 },
             );
         }

@@ -107,6 +107,7 @@ fn dump(a: &args::dump::Dump, json: bool, run: &Run, screen: &Screen) -> Result<
     let directory = scratch
         .as_ref()
         .map(|s| settings::data_directory(&a.files, s.path()));
+    let replica = settings::replica_files(&a.files);
     if *options.to == Location::Stream {
         settings::rules::to_stdout("--to -", json)?;
         screen.leave_stdout();
@@ -120,9 +121,10 @@ fn dump(a: &args::dump::Dump, json: bool, run: &Run, screen: &Screen) -> Result<
             Some(directory) => recorded::dump_from_files(&options, &directory.path),
             None => recorded::dump(&options),
         },
-        |run| match &directory {
-            Some(directory) => dump::from_files::run(run, directory, &options),
-            None => dump::run(run, &options),
+        |run| match (&directory, &replica) {
+            (Some(directory), _) => dump::from_files::run(run, directory, &options),
+            (None, Some(replica)) => dump::from_replica::run(run, replica, &options),
+            (None, None) => dump::run(run, &options),
         },
         |done| {
             let mut shown = summary::dump(done);

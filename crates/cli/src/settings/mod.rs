@@ -94,6 +94,14 @@ pub fn data_directory(a: &FromFiles, scratch: &Path) -> dump::from_files::DataDi
     }
 }
 
+/// The replica whose files are read, if they are.
+pub fn replica_files(a: &FromFiles) -> Option<dump::from_replica::Replica> {
+    a.from_replica_files.then(|| dump::from_replica::Replica {
+        datadir: a.datadir.clone(),
+        state: state::if_at_home(),
+    })
+}
+
 /// What a dump of this server into this place shall do.
 fn dump_to(to: Location, source: Option<&str>, a: &Dumping) -> Result<dump::Options> {
     recorded(a.recording.record.as_deref())?;

@@ -1,7 +1,7 @@
 //! The accounts of the source: read beside the definitions, and once more at the end, because not every server can keep others
 //! from changing them meanwhile.
 
-use crate::{Accounts, Options};
+use crate::{Accounts, Options, SourceFiles};
 use base::{Error, Kind, Result};
 use rows::accounts::{Account, Choice, file};
 use server::privileges::Scope;
@@ -25,7 +25,11 @@ pub fn wanted<'a>(
 ) -> Result<(Option<&'a Choice>, Option<String>)> {
     static ALL: OnceLock<Choice> = OnceLock::new();
     // The temporary server of a data directory runs without accounts.
-    let of_server = options.files.is_none() && options.feed.is_none();
+    let own = options
+        .files
+        .as_ref()
+        .is_some_and(SourceFiles::has_own_server);
+    let of_server = !own && options.feed.is_none();
     let (choice, asked) = match &options.accounts {
         Accounts::None => return Ok((None, None)),
         Accounts::Chosen(choice) => (&**choice, true),

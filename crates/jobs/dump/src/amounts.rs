@@ -1,7 +1,7 @@
 //! How much a dump has to do, for a forecast of its time: what the catalog estimates.
 
-use crate::Options;
 use crate::tables::TableState;
+use crate::{Options, SourceFiles};
 use forecast::{Amount, Job, Work};
 use run::host;
 use server::catalog::Table;
@@ -28,8 +28,8 @@ pub fn work(
         job: Job::Dump,
         flavour: id.flavour.to_string().to_ascii_lowercase(),
         server: match &options.files {
-            Some(_) => forecast::own_server(),
-            None => forecast::server(&options.source.endpoint, id),
+            Some(files) if files.has_own_server() => forecast::own_server(),
+            _ => forecast::server(&options.source.endpoint, id),
         },
         place: forecast::place(&options.to, options.to.keys().can_encrypt()),
         how: how(options),
@@ -44,7 +44,7 @@ pub fn work(
             bytes: tables.iter().map(|t| t.table.data_bytes).sum(),
         },
         alone: alone.map(|s| s.data_bytes).max().unwrap_or(0),
-        starts_server: options.files.is_some(),
+        starts_server: (options.files.as_ref()).is_some_and(SourceFiles::has_own_server),
         ..Work::default()
     }
 }

@@ -3,7 +3,8 @@
 //! Steps, each a file: `snapshot` (one consistent snapshot for all workers), `definitions` (DDL and metadata),
 //! `rows_phase` with `plan` (tasks) and `read` (rows into chunks), `table_versions` (tables did not change),
 //! `finish` (the manifest, last). `unchanged` says what of an earlier dump is still so, and need not be
-//! read; `progress` is what an unfinished dump leaves for the next run. `from_files` has them done on a data directory that no server uses.
+//! read; `progress` is what an unfinished dump leaves for the next run. `from_files` has them done on a data directory that no server uses,
+//! `from_replica` on a replica whose applier is stopped meanwhile.
 //!
 //! Invariant: an archive without its manifest, or with the marker of a running dump, is never taken for complete.
 
@@ -13,6 +14,7 @@ mod choices;
 mod definitions;
 mod finish;
 pub mod from_files;
+pub mod from_replica;
 mod options;
 mod plan;
 mod preview;
@@ -462,6 +464,9 @@ impl Dump<'_> {
         let tables = unreadable::left_out(store, &moved.tables, &mut files, &mut exceptions)?;
         if let Some(before) = &self.before {
             before.check_unchanged(control)?;
+        }
+        if let Some(lock) = options.files.as_ref().and_then(|f| f.lock.as_ref()) {
+            exceptions.extend(lock.release()?);
         }
         let moving = |t: &&Arc<tables::TableState>| {
             !t.table.transactional && options.consistency != Consistency::Unused

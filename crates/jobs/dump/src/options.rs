@@ -1,6 +1,7 @@
 //! What to dump, and how: the resolved options of a dump.
 
 use crate::choices::Choices;
+use crate::from_replica::ExportLock;
 use crate::unchanged::Base;
 use archive::chunk::Compression;
 use base::units::printable;
@@ -51,6 +52,15 @@ pub struct SourceFiles {
     pub binary_log: Option<(String, u64)>,
     /// MariaDB: the last transaction of each domain in the binary log.
     pub gtid_binlog_pos: Option<String>,
+    /// What keeps the files of a server that runs as they are.
+    pub lock: Option<Arc<ExportLock>>,
+}
+
+impl SourceFiles {
+    /// Whether a temporary server reads what is not in files.
+    pub(crate) fn has_own_server(&self) -> bool {
+        self.lock.is_none()
+    }
 }
 
 /// What to dump, and how.

@@ -220,14 +220,19 @@ fn from_files(
 ) -> Result<Option<Vec<Piece>>> {
     let Some(files) = files else { return Ok(None) };
     let of = &table.series[series];
-    let opened = table_files::open(
-        &files.read_from,
-        &table.table,
-        of.partition.as_deref(),
-        &of.plan,
-        &run.limiter,
-        id.is_mariadb(),
-    );
+    let lock = files.lock.as_ref();
+    let opened = match lock.is_none_or(|l| l.covers(&table.table)) {
+        true => table_files::open(
+            &files.read_from,
+            &table.table,
+            of.partition.as_deref(),
+            &of.plan,
+            &run.limiter,
+            id.is_mariadb(),
+            lock.is_some(),
+        ),
+        false => Err("the server did not lock its files".into()),
+    };
     let pieces = opened.and_then(|files| {
         let [first, ..] = &files[..] else {
             return Err("it has no file".into());

@@ -5,9 +5,9 @@
 use crate::catch_up::{broken, channel};
 use crate::check::Side;
 use crate::repair::Repair;
-use crate::stopped::{Stopped, start_left};
 use crate::{execute, refused};
 use base::{Error, Kind, Result, failpoint};
+use run::applier::{Stopped, start_left};
 use run::{Run, connect, failure};
 use server::replication::{LogPlace, Thread, Words};
 use server::{Identity, session};
@@ -106,14 +106,9 @@ fn compare_once(
     let mut replica = side(new).map_err(of_replica)?;
     follows(&source, &mut replica, name).map_err(of_replica)?;
     let words = Words::of(&replica.id, name);
-    let applier = Stopped::noted(run, state, new, &replica.id, name)?;
+    let applier = Stopped::noted(run, state, new, &replica.id, &[name])?;
     // So that it is not beyond the snapshot's place.
-    execute(
-        &mut replica.conn,
-        &words.stop(Thread::Applier),
-        "cannot stop the applier",
-    )
-    .map_err(of_replica)?;
+    applier.stop(&mut replica.conn).map_err(of_replica)?;
     failpoint::reached("the applier is stopped");
     let reader_of_source = || -> Result<Conn> {
         let mut conn = connect::connection(run, &dump.source)?;

@@ -22,7 +22,6 @@ mod made;
 mod options;
 mod repair;
 mod status;
-mod stopped;
 mod summary;
 mod warming;
 
@@ -31,7 +30,6 @@ pub use catch_up::CaughtUp;
 pub use create::create;
 pub use options::{Account, Address, Hot, Options};
 pub use status::{Status, status};
-pub use stopped::{is_left_stopped, start_left};
 pub use summary::Summary;
 
 use base::{Error, Result};

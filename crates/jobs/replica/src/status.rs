@@ -1,7 +1,7 @@
 //! How far a replica is.
 
-use crate::stopped;
 use base::Result;
+use run::applier;
 use run::{Run, connect, failure};
 use server::replication::{self, Channel};
 use std::path::Path;
@@ -17,7 +17,7 @@ pub struct Status {
     pub read_only: bool,
     /// What it has executed, as it says.
     pub gtids: String,
-    /// Why its applier may be stopped: a comparison of this host, in words.
+    /// Why its applier may be stopped: a run of this host, in words.
     pub compared: Option<String>,
 }
 
@@ -31,10 +31,10 @@ pub fn status(run: &Run, server: &wire::Options, state: Option<&Path>) -> Result
         false => "SELECT @@GLOBAL.gtid_executed",
     };
     let known = id.mariadb_at_least(10, 0, 2) || id.mysql_at_least(5, 6, 5);
-    let left = |state| stopped::is_left_stopped(state, server);
+    let left = |state| applier::is_left_stopped(state, server);
     let compared = match state.map(left) {
         Some(Ok(true)) => Some(
-            "a comparison that was killed has stopped its applier: penstock doctor --revert starts it again"
+            "a run that was killed has stopped its applier: penstock doctor --revert starts it again"
                 .to_owned(),
         ),
         // One that runs has the note.

@@ -1,9 +1,10 @@
 //! What every job runs on: its context (`run`) with worker threads and phases, its status and setpoints, the control
-//! socket, the limits on its impact, the analysis of its bottleneck, facts about the host and the directories of a server there, connections, and the one
-//! mapping from the errors of parts to the error of a job.
+//! socket, the limits on its impact, the analysis of its bottleneck, facts about the host and the directories of a server there, connections, the appliers of a
+//! replica that are stopped for a job, and the one mapping from the errors of parts to the error of a job.
 //!
 //! Nothing here knows what a particular job does.
 
+pub mod applier;
 pub mod bottleneck;
 pub mod connect;
 pub mod control;

@@ -1,7 +1,9 @@
 //! The directories of a server, as its variables name them: data, redo log, binary log, temporary files.
 //!
-//! What this does not do: look whether they are there.
+//! Only the data directory is looked for, as it is seen from here.
 
+use base::units::printable;
+use base::{Error, Kind, Result};
 use server::Identity;
 use std::path::{Path, PathBuf};
 
@@ -59,6 +61,29 @@ pub fn of(id: &Identity) -> Vec<Named> {
         add(INNODB_TMPDIR, path(of_indexes));
     }
     all
+}
+
+/// Where a server's files are: as it was said (`--datadir`), or as the server says. What is not there, or is another server's, is
+/// refused; `elsewhere` is what to do then.
+pub fn data_directory(id: &Identity, said: Option<&Path>, elsewhere: &str) -> Result<PathBuf> {
+    let datadir = said.map_or_else(|| PathBuf::from(&id.datadir), Path::to_owned);
+    let shown = printable(&datadir.display().to_string());
+    if !datadir.is_dir() {
+        let what = format!("the data directory {shown} is not a directory here");
+        return Err(Error::new(Kind::Target, what).hint(elsewhere));
+    }
+    // MySQL writes its name there; MariaDB has none.
+    let text = std::fs::read_to_string(datadir.join("auto.cnf")).unwrap_or_default();
+    let named = text.lines().find_map(|l| l.strip_prefix("server-uuid="));
+    match (named.map(str::trim), &id.uuid) {
+        (Some(named), Some(uuid)) if !named.eq_ignore_ascii_case(uuid) && id.is_mysql() => {
+            let what = format!(
+                "the data directory {shown} is of another server (auto.cnf names another UUID)"
+            );
+            Err(Error::new(Kind::Target, what).hint(elsewhere))
+        }
+        _ => Ok(datadir),
+    }
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ pub fn from_files(a: &Dump) -> Result<()> {
                 format!("{option} is for the temporary server of --from-files"),
                 "leave it out, or name a data directory with --from-files",
             ),
-            None => Ok(()),
+            None => from_replica_files(a),
         };
     }
     let c = &a.how.connection;
@@ -70,6 +70,23 @@ pub fn from_files(a: &Dump) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// What does not apply to a dump from the files of a replica.
+fn from_replica_files(a: &Dump) -> Result<()> {
+    let locks = [
+        ("--consistency", a.how.consistency != Consistency::Auto),
+        ("--no-backup-lock", a.how.no_backup_lock),
+    ];
+    match first_given(&locks).filter(|_| a.files.from_replica_files) {
+        Some(option) => refuse(
+            format!(
+                "{option} does not apply to --from-replica-files: its tables are locked until they are read"
+            ),
+            "leave it out",
+        ),
+        None => Ok(()),
+    }
 }
 
 /// `penstock snapshot take`.

@@ -45,6 +45,7 @@ pub fn run(run: &Run, directory: &DataDirectory, options: &Options) -> Result<Su
         gtid_binlog_pos: read.gtid_binlog_pos()?,
         datadir,
         read_from: read.path().to_owned(),
+        lock: None,
     };
     let server = ReadOnlyServer::start(run, read, &directory.server)?;
     let options = Options {

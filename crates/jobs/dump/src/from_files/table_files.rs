@@ -96,7 +96,8 @@ pub struct Piece {
     pub range: KeyRange,
 }
 
-/// Finds the files of a table or partition, and what is in them. The error says why they are not read here.
+/// Finds the files of a table or partition, and what is in them. The error says why they are not read here. `exported`: a server
+/// that runs has locked them.
 pub fn open(
     datadir: &Path,
     table: &server::catalog::Table,
@@ -104,11 +105,20 @@ pub fn open(
     plan: &TablePlan,
     limiter: &Arc<RateLimiter>,
     mariadb: bool,
+    exported: bool,
 ) -> Result<Vec<Arc<TableFile>>, Unread> {
     if !table.engine.eq_ignore_ascii_case("InnoDB") {
         return Err(format!("engine {}", table.engine).into());
     }
     let paths = paths::of_table(datadir, &table.schema, &table.name, partition)?;
+    // The server that runs has written its pages, and leaves them as they are: it says so by a file beside each.
+    if exported && let Some(path) = paths.iter().find(|p| !p.with_extension("cfg").is_file()) {
+        return Err(format!(
+            "the server did not lock {}",
+            printable(&path.to_string_lossy())
+        )
+        .into());
+    }
     let definition = if mariadb {
         Described::Defined(definition::of_mariadb(table)?)
     } else {

@@ -101,6 +101,26 @@ impl Privileges {
         self.missing(&snapshot(identity))
     }
 
+    /// The GRANT statements that are missing for stopping a replica's applier, and locking tables for reading their files,
+    /// besides those for a dump.
+    pub fn missing_for_replica_files(&self, identity: &Identity) -> Vec<String> {
+        let names: &[&[&'static str]] = match identity.is_mariadb() {
+            true if identity.mariadb_at_least(10, 5, 2) => &[
+                &["RELOAD"],
+                &["REPLICATION SLAVE ADMIN", "SUPER"],
+                &["REPLICA MONITOR", "SLAVE MONITOR", "SUPER"],
+            ],
+            true => &[&["RELOAD"], &["SUPER"]],
+            false => &[
+                &["FLUSH_TABLES", "RELOAD"],
+                &["REPLICATION_SLAVE_ADMIN", "SUPER"],
+                &["REPLICATION CLIENT", "SUPER"],
+            ],
+        };
+        let need = |choices: &&[&'static str]| (Scope::Global, choices.to_vec());
+        self.missing(&names.iter().map(need).collect::<Needs>())
+    }
+
     /// The GRANT statements that are missing for making a server a replica for a while.
     pub fn missing_for_replay(&self, identity: &Identity) -> Vec<String> {
         self.missing(&replay(identity))

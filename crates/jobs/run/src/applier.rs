@@ -1,14 +1,16 @@
-//! An applier that is stopped for a comparison. It is noted on this host before it is stopped, so that one that a killed run
-//! left stopped is started again: by the next run, or by `penstock doctor --revert`.
+//! The appliers of a replica, stopped while a job needs its tables to stay as they are. They are noted on this host before they
+//! are stopped, so that those that a killed run left stopped are started again: by the next run, or by
+//! `penstock doctor --revert`.
 
+use crate::state::{self, LockedFile, Opened, StateDir};
+use crate::{Run, connect, failure};
 use base::units::printable;
 use base::{Error, Kind, Result};
-use run::state::{self, LockedFile, Opened, StateDir};
-use run::{Run, connect, failure};
 use serde::{Deserialize, Serialize};
 use server::Identity;
 use server::replication::{Thread, Words};
 use std::path::{Path, PathBuf};
+use wire::Conn;
 
 const MAX_SIZE: u64 = 1 << 16;
 
@@ -16,7 +18,7 @@ const MAX_SIZE: u64 = 1 << 16;
 #[derive(Debug, Serialize, Deserialize)]
 struct Note {
     server: String,
-    channel: String,
+    channels: Vec<String>,
 }
 
 fn path(directory: &Path, server: &str) -> PathBuf {
@@ -34,10 +36,10 @@ fn left(directory: &Path, server: &str) -> Result<Option<(LockedFile, Note)>> {
         Some(_) => Err(Error::new(
             Kind::Target,
             printable(&format!(
-                "another penstock is comparing {server} with its source"
+                "another penstock has stopped the applier of {server}"
             )),
         )
-        .hint("wait until it has finished: it starts the applier itself")),
+        .hint("wait until it has finished: it starts the applier again itself")),
     }
 }
 
@@ -54,13 +56,18 @@ pub fn start_left(run: &Run, directory: &Path, server: &wire::Options) -> Result
     let (mut conn, id) = connect::open(run, server)?;
     let all = server::replication::channels(&mut conn, &id)
         .map_err(|e| failure::server("cannot read the replication status", e))?;
-    let there = all.iter().find(|c| c.name == note.channel);
-    // Removed meanwhile, or started by hand.
-    if there.is_some_and(|c| !c.applies) {
-        let start = Words::of(&id, &note.channel).start(Thread::Applier);
-        crate::execute(&mut conn, &start, "cannot start the applier again")?;
+    let mut started = false;
+    for channel in &note.channels {
+        // Removed meanwhile, or started by hand.
+        if all.iter().any(|c| c.name == *channel && !c.applies) {
+            conn.execute(Words::of(&id, channel).start(Thread::Applier))
+                .map_err(|e| failure::wire("cannot start the applier again", e))?;
+            started = true;
+        }
+    }
+    if started {
         run.observer.note(printable(&format!(
-            "the applier of {} was left stopped by a comparison that was killed; it is started again",
+            "the applier of {} was left stopped by a run that was killed; it is started again",
             note.server
         )));
     }
@@ -68,22 +75,22 @@ pub fn start_left(run: &Run, directory: &Path, server: &wire::Options) -> Result
     Ok(true)
 }
 
-/// An applier that is about to be stopped: it goes on at the latest when this is dropped.
-pub(crate) struct Stopped {
+/// Appliers that are about to be stopped: they go on at the latest when this is dropped.
+pub struct Stopped {
     options: wire::Options,
     run: Run,
-    words: Words,
+    words: Vec<Words>,
     note: Option<LockedFile>,
 }
 
 impl Stopped {
-    /// Notes it; nothing is stopped yet.
-    pub(crate) fn noted(
+    /// Notes the appliers of these channels; nothing is stopped yet.
+    pub fn noted(
         run: &Run,
         directory: Option<&Path>,
         options: &wire::Options,
         id: &Identity,
-        channel: &str,
+        channels: &[&str],
     ) -> Result<Stopped> {
         let server = options.endpoint.to_string();
         let note = match directory {
@@ -94,11 +101,11 @@ impl Stopped {
                 let Opened::Ours(mut file) = opened else {
                     return left(directory, &server).and(Err(Error::new(
                         Kind::Target,
-                        "another penstock has just begun to compare this replica",
+                        "another penstock has just begun to stop the applier of this replica",
                     )));
                 };
-                let channel = channel.to_owned();
-                file.put_json(&Note { server, channel })
+                let channels = channels.iter().map(|c| (*c).to_owned()).collect();
+                file.put_json(&Note { server, channels })
                     .map_err(|e| e.error())?;
                 Some(file)
             }
@@ -106,24 +113,35 @@ impl Stopped {
         Ok(Stopped {
             options: options.clone(),
             run: run.clone(),
-            words: Words::of(id, channel),
+            words: channels.iter().map(|c| Words::of(id, c)).collect(),
             note,
         })
     }
 
+    /// Stops them.
+    pub fn stop(&self, conn: &mut Conn) -> Result<()> {
+        for words in &self.words {
+            conn.execute(words.stop(Thread::Applier))
+                .map_err(|e| failure::wire("cannot stop the applier", e))?;
+        }
+        Ok(())
+    }
+
     fn start(&mut self) -> Result<()> {
-        // The connection that stopped it may be gone; and a run that was told to stop still has to do this.
+        // The connection that stopped them may be gone; and a run that was told to stop still has to do this.
         let mut conn = connect::untracked(&self.options)?;
-        conn.execute(self.words.start(Thread::Applier))
-            .map_err(|e| failure::wire("cannot start the applier again", e))?;
+        for words in &self.words {
+            conn.execute(words.start(Thread::Applier))
+                .map_err(|e| failure::wire("cannot start the applier again", e))?;
+        }
         match self.note.take() {
             Some(file) => file.remove().map_err(|e| e.error()),
             None => Ok(()),
         }
     }
 
-    /// Starts it again.
-    pub(crate) fn goes_on(mut self) -> Result<()> {
+    /// Starts them again.
+    pub fn goes_on(mut self) -> Result<()> {
         let done = self.start();
         std::mem::forget(self);
         done.map_err(|e| e.hint(BY_HAND))

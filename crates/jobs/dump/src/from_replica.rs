@@ -1,0 +1,214 @@
+//! A dump of a live replica whose rows are read from its files: the applier is stopped, the tables are locked and written to
+//! their files (`FLUSH TABLES … FOR EXPORT`), and both end when the rows are read.
+//!
+//! Everything else is asked of the server, under `LOCK TABLES` for the moment of the snapshot: definitions, the position, rows
+//! of tables that are not in files of their own.
+//!
+//! Invariants: no file of the server is opened for writing. A file is read only while the server's `.cfg` file lies beside it,
+//! which is there as long as the lock is. The archive is complete only if the connection that has the locks has lived until
+//! the rows were read. The applier goes on on every way out; of a run that was killed see `run::applier`.
+
+use crate::from_files::paths;
+use crate::{Consistency, Options, SourceFiles, Summary, read_catalog};
+use base::units::printable;
+use base::{Error, Kind, Result, failpoint};
+use run::applier::{self, Stopped};
+use run::{Run, connect, failure, places, read_lock};
+use server::catalog::Table;
+use server::{Identity, Privileges, quote, replication, session};
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use wire::Conn;
+
+/// The replica, besides what every dump is told.
+#[derive(Clone, Debug)]
+pub struct Replica {
+    /// Its data directory, where it has another path here than the server says.
+    pub datadir: Option<PathBuf>,
+    /// Where it is noted that its applier is stopped.
+    pub state: Option<PathBuf>,
+}
+
+/// Dumps the replica that is the source in `options`.
+pub fn run(run: &Run, replica: &Replica, options: &Options) -> Result<Summary> {
+    if let Some(state) = &replica.state {
+        applier::start_left(run, state, &options.source)?;
+    }
+    let (mut conn, id) = connect::open(run, &options.source)?;
+    let datadir = looked_at(&mut conn, &id, replica)?;
+    let channels = replication::channels(&mut conn, &id)
+        .map_err(|e| failure::server("cannot read the replication status", e))?;
+    if channels.is_empty() {
+        return Err(Error::new(
+            Kind::Target,
+            format!("{} is no replica", options.source.endpoint),
+        )
+        .hint("the tables stay locked until their rows are read, which only a replica can afford; leave --from-replica-files out, or take a snapshot: penstock snapshot take"));
+    }
+    if id
+        .variable("read_only")
+        .is_some_and(|v| v == "OFF" || v == "0")
+    {
+        run.observer.warn(
+            "read_only is off: sessions that write to the tables of the dump wait until it has read them"
+                .into(),
+        );
+    }
+    let running: Vec<&str> = channels
+        .iter()
+        .filter(|c| c.applies)
+        .map(|c| c.name.as_str())
+        .collect();
+    let phase = run.phase("locking the tables", 1);
+    let stopped = match running.is_empty() {
+        true => None,
+        false => {
+            let state = replica.state.as_deref();
+            let stopped = Stopped::noted(run, state, &options.source, &id, &running)?;
+            stopped.stop(&mut conn)?;
+            Some(stopped)
+        }
+    };
+    failpoint::reached("the applier is stopped");
+    let lock = ExportLock::take(run, conn, &id, &datadir, stopped, options)?;
+    drop(phase);
+    failpoint::reached("the tables are locked");
+    let files = SourceFiles {
+        read_from: datadir.clone(),
+        datadir,
+        binary_log: None,
+        gtid_binlog_pos: None,
+        lock: Some(Arc::new(lock)),
+    };
+    let options = Options {
+        consistency: Consistency::Tables,
+        files: Some(files),
+        ..options.clone()
+    };
+    crate::run(run, &options)
+}
+
+/// Whether it can be done with this server and account, from here; the data directory.
+fn looked_at(conn: &mut Conn, id: &Identity, replica: &Replica) -> Result<PathBuf> {
+    if !id.mysql_at_least(8, 0, 22) && !id.mariadb_at_least(10, 4, 0) {
+        return Err(Error::new(
+            Kind::Usage,
+            format!("--from-replica-files is for MySQL from 8.0.22 on and MariaDB from 10.4 on, and this is {id}"),
+        )
+        .hint("leave it out"));
+    }
+    let here = "run penstock on the replica's host, or name the directory with --datadir where it has another path here";
+    let datadir = places::data_directory(id, replica.datadir.as_deref(), here)?;
+    std::fs::read_dir(&datadir).map_err(|e| {
+        let what = format!("cannot read {}: {e}", printable(&datadir.to_string_lossy()));
+        Error::new(Kind::Privilege, what).hint("run as the account of the server or as root")
+    })?;
+    let granted = Privileges::read(conn, id)
+        .map_err(|e| failure::server("cannot read the account's privileges", e))?;
+    let missing = granted.missing_for_replica_files(id);
+    if !missing.is_empty() {
+        let what = format!(
+            "account {} may not stop the applier and lock tables for reading their files",
+            granted.account
+        );
+        return Err(Error::new(Kind::Privilege, what).hint(missing.join(";\n") + ";"));
+    }
+    // Their rows are in the files, and no lock waits for them where the server was restarted since.
+    let prepared = conn.fetch("XA RECOVER".to_owned());
+    if prepared.is_ok_and(|rows| !rows.is_empty()) {
+        return Err(Error::new(
+            Kind::Target,
+            "the server has prepared XA transactions, and files do not say whether their rows count",
+        )
+        .hint("end them (XA RECOVER lists them), or leave --from-replica-files out"));
+    }
+    Ok(datadir)
+}
+
+/// Tables that stay as they are in their files, and the appliers that wait for that.
+pub struct ExportLock {
+    tables: HashSet<(String, String)>,
+    held: Mutex<Option<Held>>,
+}
+
+struct Held {
+    conn: Conn,
+    stopped: Option<Stopped>,
+}
+
+impl std::fmt::Debug for ExportLock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} tables", self.tables.len())
+    }
+}
+
+impl ExportLock {
+    fn take(
+        run: &Run,
+        mut conn: Conn,
+        id: &Identity,
+        datadir: &Path,
+        stopped: Option<Stopped>,
+        options: &Options,
+    ) -> Result<ExportLock> {
+        connect::prepared(session::for_catalog(&mut conn, id))?;
+        let catalog = read_catalog(&mut conn, id, options)?;
+        let in_files: Vec<&Table> = catalog
+            .tables()
+            .filter(|t| t.engine.eq_ignore_ascii_case("InnoDB"))
+            .filter(|t| paths::of_table(datadir, &t.schema, &t.name, None).is_ok())
+            .collect();
+        // It is idle while the rows are read, and must not be closed for that.
+        connect::prepared(session::for_rows(&mut conn, id))?;
+        if !in_files.is_empty() {
+            let names: Vec<String> = in_files
+                .iter()
+                .map(|t| quote::qualified(&t.schema, &t.name))
+                .collect();
+            let sql = format!("FLUSH TABLES {} FOR EXPORT", names.join(", "));
+            // Only the wait for other sessions is bounded: writing the pages takes its time.
+            let attempt = |conn: &mut Conn, _| conn.execute(sql.clone()).map(drop);
+            let what = ("the locks on the tables", "dump");
+            let waits = read_lock::Waits::WithWriters;
+            read_lock::attempts(run, &mut conn, options.lock_wait, waits, what, attempt)?;
+        }
+        Ok(ExportLock {
+            tables: in_files
+                .iter()
+                .map(|t| (t.schema.clone(), t.name.clone()))
+                .collect(),
+            held: Mutex::new(Some(Held { conn, stopped })),
+        })
+    }
+
+    /// Whether this table stays as it is.
+    pub fn covers(&self, table: &Table) -> bool {
+        let name = (table.schema.clone(), table.name.clone());
+        self.tables.contains(&name)
+    }
+
+    /// Ends it, and has the appliers go on. The error is that the locks were lost; the text is an exception of a dump that is
+    /// complete.
+    pub fn release(&self) -> Result<Option<String>> {
+        let held = self
+            .held
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let Some(Held { mut conn, stopped }) = held else {
+            return Ok(None);
+        };
+        conn.execute("UNLOCK TABLES").map_err(|e| {
+            failure::wire(
+                "the locks on the tables were lost while their files were read",
+                e,
+            )
+        })?;
+        let goes_on = stopped.map_or(Ok(()), Stopped::goes_on);
+        Ok(goes_on.err().map(|e| {
+            let hint = e.hint.unwrap_or_default();
+            format!("the applier of the replica is stopped: {}; {hint}", e.what)
+        }))
+    }
+}
