@@ -61,6 +61,7 @@ mod resume;
 mod samples;
 mod secrets;
 mod server_limits;
+mod server_settings;
 mod shell_archive;
 mod snapshots;
 mod stored_values;

@@ -119,6 +119,7 @@ fn dump(a: &args::dump::Dump, json: bool, run: &Run, screen: &Screen) -> Result<
         a.how.recording.record.as_deref(),
         || match &directory {
             Some(directory) => recorded::dump_from_files(&options, &directory.path),
+            None if replica.is_some() => recorded::dump_from_replica_files(&options),
             None => recorded::dump(&options),
         },
         |run| match (&directory, &replica) {

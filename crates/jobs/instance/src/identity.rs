@@ -55,7 +55,7 @@ fn version(name: &str) -> String {
 
 /// A connection that a stop of the run does not break: settings are reverted on it.
 pub(crate) fn connect(wire: &wire::Options, id: &Identity) -> Result<Conn> {
-    let mut conn = Conn::connect(wire)
+    let mut conn = session::connect(wire)
         .map_err(|e| failure::wire("no connection to the server whose settings are changed", e))?;
     session::for_catalog(&mut conn, id)
         .map_err(|e| failure::server("cannot prepare a session", e))?;

@@ -4,6 +4,7 @@ use crate::Run;
 use crate::failure;
 use base::{Error, Kind, Result};
 use server::identity::Identity;
+use server::session;
 use wire::{Conn, Direction, Options};
 
 /// Connects and identifies the server.
@@ -39,7 +40,7 @@ pub fn connection(run: &Run, options: &Options) -> Result<Conn> {
 
 /// Opens a connection that a stop does not close: its owner ends it.
 pub fn untracked(options: &Options) -> Result<Conn> {
-    Conn::connect(options).map_err(|e| match e {
+    session::connect(options).map_err(|e| match e {
         wire::Error::Connect { .. } => failure::wire("no connection", e),
         e => failure::wire(
             format_args!("cannot log in to {} as {}", options.endpoint, options.user),

@@ -23,6 +23,57 @@ pub const DDL_SQL_MODE: &str = "NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,STRICT
 /// low rate, or paused, takes as long as it takes; a client that is gone is found out by TCP's keep-alive.
 const PATIENCE: u32 = 30 * 86_400;
 
+/// Global settings of a server that would cut, hold up or change what a session of ours reads or does, each with the value
+/// that it has in ours. They come first, before anything is asked: even the list of the server's variables may be cut.
+const NEUTRAL: [(&str, &str); 8] = [
+    ("sql_select_limit", "18446744073709551615"),
+    ("sql_big_selects", "1"),
+    ("sql_safe_updates", "0"),
+    ("sql_auto_is_null", "0"),
+    // A commit shall not end the session.
+    ("completion_type", "0"),
+    ("autocommit", "1"),
+    // Blanks behind a name in a system table would make another name of it.
+    (
+        "sql_mode",
+        "REPLACE(@@SESSION.sql_mode, 'PAD_CHAR_TO_FULL_LENGTH', '')",
+    ),
+    // MariaDB only: a statement may take its time. MySQL's limit is for SELECT, and is lifted with the other settings.
+    ("max_statement_time", "0"),
+];
+
+/// `ER_UNKNOWN_SYSTEM_VARIABLE`.
+const UNKNOWN_VARIABLE: u16 = 1193;
+
+/// Connects, and takes what the server's global settings would do to the session.
+pub fn connect(options: &wire::Options) -> wire::Result<Conn> {
+    let mut conn = Conn::connect(options)?;
+    let all = match conn.server_version().contains("MariaDB") {
+        true => &NEUTRAL[..],
+        false => &NEUTRAL[..NEUTRAL.len() - 1],
+    };
+    let list = |all: &[(&str, &str)]| {
+        let each: Vec<String> = all
+            .iter()
+            .map(|(n, v)| format!("SESSION {n} = {v}"))
+            .collect();
+        format!("SET {}", each.join(", "))
+    };
+    match conn.execute(list(all)) {
+        // A server that lacks one takes none of them together.
+        Err(e) if e.code() == Some(UNKNOWN_VARIABLE) => {
+            for one in all {
+                match conn.execute(list(std::slice::from_ref(one))) {
+                    Err(e) if e.code() == Some(UNKNOWN_VARIABLE) => {}
+                    other => drop(other?),
+                }
+            }
+        }
+        other => drop(other?),
+    }
+    Ok(conn)
+}
+
 /// One setting.
 struct Setting {
     /// Looked up in the server's list; `None`: every server has it.

@@ -27,6 +27,12 @@ pub fn from_files(a: &Dump) -> Result<()> {
             None => from_replica_files(a),
         };
     }
+    if f.datadir.is_some() {
+        return refuse(
+            "--datadir is for --from-replica-files: --from-files names the directory itself",
+            "leave it out",
+        );
+    }
     let c = &a.how.connection;
     if let Some(option) = connects(c) {
         return refuse(

@@ -233,6 +233,12 @@ impl Attempt<'_> {
         let wait = asked.elapsed();
         self.under(way, "UNLOCK TABLES", wait, conns, |conns| {
             open::each(conns.readers, self.id)?;
+            let files = self.options.files.as_ref();
+            if files.is_some_and(|f| f.lock.is_some()) {
+                // The appliers stand still, so their places are exact.
+                return Position::read(conns.control, self.id)
+                    .map_err(|e| failure::server("cannot read the binary log position", e));
+            }
             // The session with the locks may read nothing else.
             let position = Position::read_log(conns.control, self.id);
             let mut position =

@@ -38,6 +38,16 @@ pub fn dump_from_files(o: &dump::Options, datadir: &Path) -> Record {
     dump_of(o, &format!("files in {}", datadir.display()), FILES)
 }
 
+/// The same for a dump from the files of a replica.
+pub fn dump_from_replica_files(o: &dump::Options) -> Record {
+    let source = format!("{}, its files", o.source.endpoint);
+    dump_of(
+        o,
+        &source,
+        "tables that are locked until their files are read, and the applier of the replica stopped",
+    )
+}
+
 fn dump_of(o: &dump::Options, source: &str, consistency: &str) -> Record {
     let mut r = Record::new(Kind::Dump, format!("Dump of {source}"));
     setting(&mut r, "source", source);

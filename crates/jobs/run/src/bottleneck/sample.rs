@@ -71,7 +71,7 @@ impl Source {
     pub fn open(options: &Options, id: &Identity) -> Result<Source, String> {
         let mut options = options.clone();
         options.local_infile = false;
-        let mut conn = Conn::connect(&options).map_err(|e| e.to_string())?;
+        let mut conn = server::session::connect(&options).map_err(|e| e.to_string())?;
         let process = Process::of(&conn, &options.endpoint, id);
         let settings = pairs(&mut conn, SETTINGS).unwrap_or_default();
         let files = id.is_mysql() && conn.fetch(FILES).is_ok();

@@ -148,7 +148,7 @@ impl Lag {
 impl Replica {
     /// Connects to a server, and verifies that it is a replica.
     pub fn open(options: &Options) -> Result<Replica> {
-        let conn = Conn::connect(options).map_err(|e| {
+        let conn = server::session::connect(options).map_err(|e| {
             crate::failure::wire(
                 format_args!("no connection to replica {}", options.endpoint),
                 e,

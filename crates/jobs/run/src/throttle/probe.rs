@@ -78,7 +78,7 @@ impl Probe {
     pub fn open(options: &Options, id: &Identity) -> Result<Probe, String> {
         let mut options = options.clone();
         options.local_infile = false;
-        let mut conn = Conn::connect(&options).map_err(|e| e.to_string())?;
+        let mut conn = server::session::connect(&options).map_err(|e| e.to_string())?;
         // The session must not time out, and its reads must not wait for locks.
         for sql in [
             "SET SESSION wait_timeout = 86400",

@@ -118,7 +118,11 @@ impl Privileges {
             ],
         };
         let need = |choices: &&[&'static str]| (Scope::Global, choices.to_vec());
-        self.missing(&names.iter().map(need).collect::<Needs>())
+        let mut all: Needs = names.iter().map(need).collect();
+        if identity.log_bin && identity.is_mariadb() {
+            all.push((Scope::Global, vec![position::needed(identity), "SUPER"]));
+        }
+        self.missing(&all)
     }
 
     /// The GRANT statements that are missing for making a server a replica for a while.

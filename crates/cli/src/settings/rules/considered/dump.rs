@@ -20,20 +20,23 @@ pub const VERBS: &[Verb] = &[
             "dump --to {new} -S /s --encrypt-to {to} --no-defaults",
             "dump --to {new} --from-files /srv/d --no-defaults",
             "dump --to {new} --from-files /srv/d --recover",
+            "dump --to {new} -S /s --from-replica-files --no-defaults",
         ],
         options: &[
             EVERYWHERE,
             &[
                 ("to", "--to {new}", always),
-                ("dry-run", "--dry-run", |c| !files(c)),
+                ("dry-run", "--dry-run", |c| !files(c) && !replica_files(c)),
                 ("resume", "--resume", |c| {
-                    !files(c) && !c.has_any(&["--encrypt-to", "none", "-"])
+                    !files(c) && !replica_files(c) && !c.has_any(&["--encrypt-to", "none", "-"])
                 }),
                 ("ddl-only", "--ddl-only", |c| {
-                    !c.has_any(&["--max-impact", "--max-lag"])
+                    !c.has_any(&["--max-impact", "--max-lag"]) && !replica_files(c)
                 }),
-                ("where", "--where a.b=1", |c| !files(c)),
-                ("partitions", "--partitions a.b=p1", |c| !files(c)),
+                ("where", "--where a.b=1", |c| !files(c) && !replica_files(c)),
+                ("partitions", "--partitions a.b=p1", |c| {
+                    !files(c) && !replica_files(c)
+                }),
                 ("data-only", "--data-only", |c| !c.has("--no-users")),
             ],
             FILES,
@@ -74,6 +77,10 @@ pub const VERBS: &[Verb] = &[
 
 fn files(c: &Call) -> bool {
     c.has("--from-files")
+}
+
+fn replica_files(c: &Call) -> bool {
+    c.has("--from-replica-files")
 }
 
 /// Whether a server is dumped.
@@ -120,6 +127,10 @@ const FILES: &[Considered] = &[
     ("from-files", "--from-files /srv/d", |c| {
         !c.has_any(&["-S", "-h", "--max-lag", "--max-impact"]) && !c.uri()
     }),
+    ("from-replica-files", "--from-replica-files", |c| {
+        !files(c) && !c.has("none")
+    }),
+    ("datadir", "--datadir /srv/d", replica_files),
     ("recover", "--recover", files),
     ("scratch", "--scratch /s", files),
     ("mysqld", "--mysqld /m", files),
@@ -136,13 +147,13 @@ const DUMPING: &[Considered] = &[
     ("chunk-size", "--chunk-size 1M", rows),
     // A call with this option is in the list; here are the wait for the lock that it does not take, and the rest.
     ("consistency", "--consistency none", |c| {
-        server(c) && !c.has("--incremental")
+        server(c) && !c.has("--incremental") && !replica_files(c)
     }),
     ("lock-wait", "--lock-wait 5", |c| {
         !c.has_any(&["none", "clone", "copy"]) && !files(c)
     }),
     ("no-backup-lock", "--no-backup-lock", |c| {
-        server(c) && !c.has("none")
+        server(c) && !c.has("none") && !replica_files(c)
     }),
     ("no-views", "--no-views", rows),
     ("no-routines", "--no-routines", rows),
