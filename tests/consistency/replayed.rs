@@ -4,7 +4,7 @@
 
 use super::{bank, transfers};
 use crate::kit::waiting::until;
-use crate::kit::{Pair, both, few};
+use crate::kit::{Pair, Tool, both, few};
 use rustix::process::Signal;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -172,7 +172,62 @@ fn what_is_made_while_the_snapshot_is_taken_is_named(pair: &Pair) {
     pair.load("a", &[]).ok();
     let change = "ALTER TABLE moves.t ADD COLUMN v INT";
     interrupted(pair, "b", "the snapshot is taken#1", change)
-        .code(1)
-        .says(&["`moves`.`t`", "run the dump again"]);
-    assert!(!pair.path("b").exists());
+        .code(3)
+        .says(&["table `moves`.`t`", "none of its rows", "dump it again"]);
+}
+
+both!(tables_that_change_places_are_named);
+// They are of one definition, and were made in one second: only InnoDB's numbers tell them apart.
+fn tables_that_change_places_are_named(pair: &Pair) {
+    let fill = "CREATE DATABASE moves; USE moves; CREATE TABLE a (id INT PRIMARY KEY, v INT); CREATE TABLE b LIKE a; \
+        CREATE TABLE c LIKE a; CREATE TABLE other (id INT PRIMARY KEY); \
+        INSERT INTO a VALUES (1, 1), (2, 2); INSERT INTO b VALUES (7, 7); INSERT INTO c VALUES (8, 8); INSERT INTO other VALUES (1)";
+    pair.fill(fill);
+    let change = "RENAME TABLE moves.a TO moves.q, moves.b TO moves.a, moves.q TO moves.b";
+    let done = interrupted(pair, "a", "the snapshot is taken#1", change).code(3);
+    let tables = |name: &str| -> Vec<String> {
+        let text = std::fs::read(pair.path(name).join("penstock.json")).expect("a manifest");
+        let manifest: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+        let all = manifest["tables"].as_array().expect("tables").iter();
+        all.map(|t| t["table"].as_str().expect("a name").to_owned())
+            .collect()
+    };
+    assert_eq!(tables("a"), ["c", "other"], "{done:?}");
+    done.says(&["table `moves`.`a`", "table `moves`.`b`", "none of its rows"]);
+    // An account that does not see those numbers is said what may be.
+    pair.fill(
+        "CREATE USER t_plain@localhost IDENTIFIED BY ''; GRANT SELECT, SHOW VIEW, TRIGGER, EVENT, LOCK TABLES ON moves.* TO t_plain@localhost;",
+    );
+    let dump = |name: &str, change: &str| {
+        let run = Tool::new([
+            "dump",
+            "-u",
+            "t_plain",
+            "--schemas",
+            "moves",
+            "--consistency",
+            "transaction",
+            "--no-routines",
+            "-S",
+        ])
+        .arg(pair.source().socket())
+        .arg("--to")
+        .arg(pair.path(name))
+        .env("PENSTOCK_STOP_AT", "the snapshot is taken#1")
+        .start();
+        run.until_stopped();
+        pair.fill(change);
+        run.signal(Signal::CONT);
+        run.wait()
+    };
+    dump("calm", "DO 0").ok();
+    let done = dump("b", change);
+    // MariaDB tells by itself that it is another table.
+    match pair.is_mysql() {
+        true => done.code(3).says(&[
+            "tables `moves`.`a`, `moves`.`b`, `moves`.`c`",
+            "whether these were exchanged is not known",
+        ]),
+        false => done.code(3).says(&["`moves`.`a`"]),
+    };
 }

@@ -461,10 +461,12 @@ impl Dump<'_> {
         }
         let moved = moved?;
         let mut files = written.files;
-        let tables = unreadable::left_out(store, &moved.tables, &mut files, &mut exceptions)?;
         if let Some(before) = &self.before {
-            before.check_unchanged(control)?;
+            let (changed, unknown) = before.changed(control)?;
+            unreadable::changed(&moved.tables, &changed, &*run.observer)?;
+            exceptions.extend(unknown);
         }
+        let tables = unreadable::left_out(store, &moved.tables, &mut files, &mut exceptions)?;
         if let Some(lock) = options.files.as_ref().and_then(|f| f.lock.as_ref()) {
             exceptions.extend(lock.release()?);
         }

@@ -1,10 +1,11 @@
-//! Tables whose rows the server cannot read: damaged, without their file or their key. One of them does not end the
-//! dump of the others: nothing of its rows is kept, its definition is, and it is named.
+//! Tables whose rows the server cannot read: damaged, without their file or their key; or that were altered, replaced or dropped
+//! while the dump ran. One of them does not end the dump of the others: nothing of its rows is kept, its definition is, and it is
+//! named.
 
 use crate::tables::TableState;
 use archive::meta;
 use base::units::printable;
-use base::{Observer, Result};
+use base::{Error, Kind, Observer, Result};
 use run::failure;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,6 +40,18 @@ const CODES: [u16; 24] = [
     3185, // its encryption key is not in the keyring
 ];
 
+/// What servers say of a table that is not the one any more of which the snapshot is.
+const CHANGED: [u16; 2] = [
+    1146, // it does not exist
+    1412, // its definition has changed
+];
+
+/// What helps with a table that cannot be read.
+const REPAIR: &str = "repair it (CHECK TABLE, REPAIR TABLE), or leave it out with --exclude-tables";
+
+/// What helps with one that was changed.
+const AGAIN: &str = "dump it again while no table is being changed";
+
 /// Gives up the rows of a table if this is an error of it alone.
 pub fn given_up(table: &TableState, outcome: Result<()>, observer: &dyn Observer) -> Result<()> {
     match outcome {
@@ -49,19 +62,45 @@ pub fn given_up(table: &TableState, outcome: Result<()>, observer: &dyn Observer
         {
             // Some of its rows may be loaded already.
             if table.is_fed() {
-                return Err(e.hint(
-                    "repair it (CHECK TABLE, REPAIR TABLE), or leave it out with --exclude-tables",
-                ));
+                return Err(e.hint(REPAIR));
             }
             give_up(table, &e.what, observer);
+            Ok(())
+        }
+        Err(e) if e.server_error.is_some_and(|code| CHANGED.contains(&code)) && !table.is_fed() => {
+            leave_rows_out(table, &format!("{}; {AGAIN}", e.what), observer);
             Ok(())
         }
         outcome => outcome,
     }
 }
 
-/// Gives up the rows of a table.
+/// Gives up the rows of a table that cannot be read.
 pub fn give_up(table: &TableState, why: &str, observer: &dyn Observer) {
+    leave_rows_out(table, &format!("{why}; {REPAIR}"), observer);
+}
+
+/// Gives up the rows of tables that are not what they were when the snapshot was taken. Rows that are loaded already cannot be:
+/// then it is an error.
+pub fn changed(
+    tables: &[Arc<TableState>],
+    names: &[String],
+    observer: &dyn Observer,
+) -> Result<()> {
+    const WHAT: &str =
+        "altered, replaced or dropped while the dump ran, so its rows are not of one point in time";
+    let is = |t: &&Arc<TableState>| names.contains(&t.table.qualified());
+    for table in tables.iter().filter(is) {
+        if table.is_fed() {
+            let what = format!("{WHAT}: {}", table.table.qualified());
+            return Err(Error::new(Kind::Failed, printable(&what)).hint(AGAIN));
+        }
+        leave_rows_out(table, &format!("{WHAT}; {AGAIN}"), observer);
+    }
+    Ok(())
+}
+
+fn leave_rows_out(table: &TableState, why: &str, observer: &dyn Observer) {
     if table.give_up(why) {
         observer.warn(exception(table, why));
     }
@@ -70,7 +109,7 @@ pub fn give_up(table: &TableState, why: &str, observer: &dyn Observer) {
 /// How it is named.
 fn exception(table: &TableState, why: &str) -> String {
     printable(&format!(
-        "table {}: the archive has its definition and none of its rows: {why}; repair it (CHECK TABLE, REPAIR TABLE), or leave it out with --exclude-tables",
+        "table {}: the archive has its definition and none of its rows: {why}",
         table.table.qualified()
     ))
 }
