@@ -45,6 +45,9 @@ fn they_change_nothing(kind: Kind) {
         sums.iter().map(|r| r[1].clone()).collect::<Vec<_>>()
     };
     let before = checksum(&source);
+    target
+        .client("SET GLOBAL innodb_default_row_format = 'compact'")
+        .expect("set");
     odd(&source);
     odd(&target);
     let directory = tempfile::tempdir().expect("a directory");
@@ -78,4 +81,35 @@ fn they_change_nothing(kind: Kind) {
         .run()
         .ok();
     assert_eq!(checksum(&target), before);
+}
+
+each_kind!(a_row_longer_than_a_packet_names_the_setting; mysql, mariadb);
+fn a_row_longer_than_a_packet_names_the_setting(kind: Kind) {
+    let Some(source) = own_server(kind, &["--server-id=1", "--max-allowed-packet=64M"]) else {
+        return;
+    };
+    let target = own_server(kind, &["--server-id=2", "--local-infile=ON"]).expect("a target");
+    source
+        .script(b"CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY, v LONGBLOB); INSERT INTO shop.t VALUES (1, REPEAT('x', 3000000)), (2, 'y')")
+        .expect("data");
+    target
+        .client("SET GLOBAL max_allowed_packet = 1048576")
+        .expect("set");
+    let directory = tempfile::tempdir().expect("a directory");
+    let archive = directory.path().join("a");
+    on(&source, "dump").arg("--to").arg(&archive).run().ok();
+    let load = |more: &[&str]| {
+        on(&target, "load")
+            .arg(&archive)
+            .args(["--import-mode", "sql"])
+            .args(more.iter().copied())
+            .run()
+    };
+    load(&[])
+        .code(3)
+        .says(&["`shop`.`t` is empty here", "SET GLOBAL max_allowed_packet"]);
+    target
+        .client("SET GLOBAL max_allowed_packet = 67108864")
+        .expect("set");
+    load(&["--resume"]).ok().says(&["equal:"]);
 }

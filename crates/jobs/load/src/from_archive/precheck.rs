@@ -202,7 +202,10 @@ pub fn target(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
     definers::check(t, plan, programs, &granted.account)?;
     match plan.parts.only {
         Some(Only::Users) => Ok(()),
-        _ => names(t, plan),
+        _ => {
+            storage(t, plan);
+            names(t, plan)
+        }
     }
 }
 
@@ -291,6 +294,28 @@ fn privileges(
         ),
     );
     Ok(Some(error.hint(hint.join("\n"))))
+}
+
+/// What the target's settings make of tables whose definitions say nothing of it.
+fn storage(t: &mut Target<'_>, plan: &LoadPlan) {
+    if !plan.parts.definitions || plan.tables().next().is_none() {
+        return;
+    }
+    let of = |name: &str| t.id.variable(name).map(str::to_owned);
+    let format = of("innodb_default_row_format").filter(|f| !f.eq_ignore_ascii_case("dynamic"));
+    let shared = of("innodb_file_per_table").is_some_and(|v| matches!(&*v, "OFF" | "0"));
+    if let Some(format) = format {
+        t.report.notes.push(printable(&format!(
+            "tables of InnoDB whose definitions name no ROW_FORMAT are made with {}: innodb_default_row_format of the target; the usual one is DYNAMIC",
+            format.to_uppercase()
+        )));
+    }
+    if shared {
+        t.report.notes.push(
+            "tables of InnoDB are made in the system tablespace, without files of their own: innodb_file_per_table of the target is OFF"
+                .to_owned(),
+        );
+    }
 }
 
 /// Names that differ only in case cannot both exist on a server that folds case.

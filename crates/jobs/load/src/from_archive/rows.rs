@@ -272,9 +272,19 @@ fn empty(
             true => format!(
                 "table {name} is empty here{triggers}: the target refused its rows, and its definition in the archive has a ? where the source may have another character ({why}); correct the column with ALTER TABLE, then resume with --resume{leave}"
             ),
-            false => format!(
-                "table {name} is empty here{triggers}: the target refused its rows ({why}); correct the table, then resume with --resume{leave}"
-            ),
+            false => {
+                let packet = target.id.max_allowed_packet;
+                let correct = match why.contains("max_allowed_packet") {
+                    true => format!(
+                        "a row is longer than the target's max_allowed_packet ({}): SET GLOBAL max_allowed_packet to more, 1 GiB at most",
+                        base::units::bytes(packet)
+                    ),
+                    false => "correct the table".to_owned(),
+                };
+                format!(
+                    "table {name} is empty here{triggers}: the target refused its rows ({why}); {correct}, then resume with --resume{leave}"
+                )
+            }
         });
         loaded.loaded.store(0, Ordering::SeqCst);
         emptied.insert(name.clone());
