@@ -35,7 +35,7 @@ fn disk(a: &Disk, run: &Run, screen: &Screen) -> Result<u8> {
         summary::disk,
     )?;
     // A limit measures itself.
-    if a.max_rate.is_none() {
+    if a.max_rate.is_none() && disk::group_limits().is_none() {
         super::forecast::keep_disks(&kept.done);
     }
     screen.summary(&kept.summary);

@@ -25,7 +25,13 @@ const LONG_WAIT: f64 = 0.05;
 pub fn keep_disks(measured: &bench::disk::Summary) {
     let mut history = History::open(state::if_at_home().as_deref());
     for volume in &measured.volumes {
-        let median = |pattern| volume.spread(pattern).map(|s| s.median);
+        let reliable = |pattern: &Pattern| volume.is_reliable(*pattern);
+        let median = |pattern| {
+            Some(pattern)
+                .filter(reliable)
+                .and_then(|p| volume.spread(p))
+                .map(|s| s.median)
+        };
         if let (Some(write), Some(read)) = (median(Pattern::Append), median(Pattern::Read)) {
             // The benchmark is done whether or not it is kept.
             let _ = history.keep_disk(Disk::of(&volume.file_system, write, read));

@@ -15,7 +15,7 @@ use run::file_system::FileSystem;
 use run::host::Process;
 use run::{Run, connect, places, server_counters};
 use server::{Catalog, Filter, Identity, Privileges, replication, session};
-use std::path::{Path, PathBuf};
+
 use std::sync::Arc;
 use std::time::Duration;
 use store::Location;
@@ -248,7 +248,7 @@ fn transactions(conn: &mut Conn) -> Known<Vec<Transaction>> {
 fn directories(host: &Host, id: &Identity) -> (Vec<Place>, Vec<String>) {
     let (mut seen, mut unseen) = (Vec::new(), Vec::new());
     for named in places::of(id) {
-        match FileSystem::at(&as_process_sees(host, &named.path)) {
+        match FileSystem::seen_by(Process::numbered(host.process), &named.path) {
             Ok(file_system) => seen.push(Place {
                 use_: named.use_,
                 path: named.path,
@@ -262,21 +262,6 @@ fn directories(host: &Host, id: &Identity) -> (Vec<Place>, Vec<String>) {
         }
     }
     (seen, unseen)
-}
-
-/// A path in the server's own view of mounts, which services and containers may have.
-fn as_process_sees(host: &Host, path: &Path) -> PathBuf {
-    let of = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
-    match (of("self"), of(&host.process.to_string())) {
-        (Some(own), Some(its)) if own != its => {
-            let below = path.strip_prefix("/").unwrap_or(path);
-            Path::new("/proc")
-                .join(host.process.to_string())
-                .join("root")
-                .join(below)
-        }
-        _ => path.to_owned(),
-    }
 }
 
 /// The last backup of this server.

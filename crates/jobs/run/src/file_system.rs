@@ -1,10 +1,12 @@
 //! What a directory is on: file system, device, mount options, free space, and limits of this process's control group.
 
+use crate::host::Process;
 use base::units::printable;
 use rustix::fs::{Mode, OFlags, StatVfsMountFlags, fstatfs, fstatvfs, major, minor};
 use std::fmt;
 use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -42,18 +44,30 @@ impl fmt::Display for FileSystem {
 impl FileSystem {
     /// Of a directory that this account need not be able to read.
     pub fn at(directory: &Path) -> io::Result<FileSystem> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let opened = rustix::fs::open(directory, flags, Mode::empty())?;
-        FileSystem::of(&File::from(opened))
+        FileSystem::among(&opened(directory)?, "/proc/self/mountinfo")
+    }
+
+    /// Of a directory of a server, which may have mounts of its own.
+    pub fn seen_by(server: Process, directory: &Path) -> io::Result<FileSystem> {
+        let mounts = format!("/proc/{}/mountinfo", server.id());
+        FileSystem::among(&opened(&server.sees(directory))?, &mounts)
     }
 
     /// Of an open directory.
     pub fn of(directory: &File) -> io::Result<FileSystem> {
+        FileSystem::among(directory, "/proc/self/mountinfo")
+    }
+
+    /// Of an open directory, among the mounts of this list.
+    fn among(directory: &File, mounts: &str) -> io::Result<FileSystem> {
         let device = directory.metadata()?.dev();
         let stat = fstatvfs(directory)?;
-        let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        let mounts = std::fs::read_to_string(mounts).unwrap_or_default();
         let number = format!("{}:{}", major(device), minor(device));
-        let mut found = mounted(&mounts, &number).unwrap_or_default();
+        // A device may be mounted several times, each with options of its own.
+        let of_its_mount = mount_id(directory).and_then(|id| by_id(&mounts, &id));
+        let found = of_its_mount.or_else(|| mounted(&mounts, &number));
+        let mut found = found.unwrap_or_default();
         if found.kind.is_empty() {
             // btrfs and overlayfs give files a device number of their own, which the list of mounts does not have.
             fstatfs(directory)?
@@ -104,6 +118,31 @@ impl FileSystem {
             _ => None,
         }
     }
+}
+
+fn opened(directory: &Path) -> io::Result<File> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(File::from(rustix::fs::open(
+        directory,
+        flags,
+        Mode::empty(),
+    )?))
+}
+
+/// The number of the mount that an open directory is on.
+fn mount_id(directory: &File) -> Option<String> {
+    let path = format!("/proc/self/fdinfo/{}", directory.as_raw_fd());
+    let text = std::fs::read_to_string(path).ok()?;
+    let id = text.lines().find_map(|l| l.strip_prefix("mnt_id:"))?;
+    Some(id.trim().to_owned())
+}
+
+/// The mount of this number.
+fn by_id(mountinfo: &str, id: &str) -> Option<FileSystem> {
+    let line = mountinfo
+        .lines()
+        .find(|l| l.split(' ').next() == Some(id))?;
+    parsed(line).map(|(_, found)| found)
 }
 
 /// The last mount of this device, which hides those before it.
@@ -181,18 +220,85 @@ fn by_magic(magic: u64) -> &'static str {
     }
 }
 
-/// What the control group of this process allows it to read and write, if anything limits it: the kernel's own words.
+/// What the control groups of this process, those above its own too, allow it to read and write, if anything limits it: the
+/// kernel's own words.
 pub fn group_limits() -> Option<String> {
     let own = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-    let path = own.lines().find_map(|l| l.strip_prefix("0::/"))?;
-    let limits = std::fs::read_to_string(format!("/sys/fs/cgroup/{path}/io.max")).ok()?;
-    let limits = limits.trim();
-    (!limits.is_empty()).then(|| printable(&limits.lines().collect::<Vec<_>>().join("; ")))
+    let found = limits_of(&own, &|path| std::fs::read_to_string(path).ok());
+    (!found.is_empty()).then(|| printable(&found.join("; ")))
+}
+
+/// The limits of these groups, read by `read`.
+fn limits_of(groups: &str, read: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
+    let (mut found, mut seen) = (Vec::new(), Vec::new());
+    for line in groups.lines() {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else {
+            continue;
+        };
+        let (roots, files): (&[&str], &[&str]) = if controllers.is_empty() {
+            (&["/sys/fs/cgroup", "/sys/fs/cgroup/unified"], &["io.max"])
+        } else if controllers.split(',').any(|c| c == "blkio") {
+            (
+                &["/sys/fs/cgroup/blkio"],
+                &[
+                    "blkio.throttle.read_bps_device",
+                    "blkio.throttle.write_bps_device",
+                    "blkio.throttle.read_iops_device",
+                    "blkio.throttle.write_iops_device",
+                ],
+            )
+        } else {
+            continue;
+        };
+        for root in roots {
+            for group in std::path::Path::new(path).ancestors() {
+                let group = group.to_string_lossy();
+                for file in files {
+                    let path = format!("{root}{}/{file}", group.trim_end_matches('/'));
+                    if seen.contains(&path) {
+                        continue;
+                    }
+                    let text = read(&path).unwrap_or_default();
+                    let lines = text.lines().filter(|l| !l.trim().is_empty());
+                    found.extend(lines.map(|l| match *file {
+                        "io.max" => l.to_owned(),
+                        file => format!("{file} {l}"),
+                    }));
+                    seen.push(path);
+                }
+            }
+        }
+    }
+    found
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn limits_of_groups_above_count_too() {
+        let read = |path: &str| {
+            let text = match path {
+                "/sys/fs/cgroup/system.slice/io.max" => {
+                    "254:0 rbps=max wbps=1048576 riops=max wiops=max\n"
+                }
+                "/sys/fs/cgroup/blkio/a/blkio.throttle.read_bps_device" => "254:0 5000000\n",
+                _ => return None,
+            };
+            Some(text.to_owned())
+        };
+        assert_eq!(
+            limits_of("0::/system.slice/mysql.service\n", &read),
+            ["254:0 rbps=max wbps=1048576 riops=max wiops=max"]
+        );
+        assert_eq!(
+            limits_of("3:cpu,cpuacct:/a\n2:blkio:/a/b\n0::/\n", &read),
+            ["blkio.throttle.read_bps_device 254:0 5000000"]
+        );
+        assert!(limits_of("0::/user.slice\n", &read).is_empty());
+    }
 
     #[test]
     fn the_list_of_mounts_is_read() {
@@ -214,6 +320,12 @@ mod tests {
         );
         assert!(shm.remark().is_some() && root.remark().is_none());
         assert_eq!(mounted(text, "9:9"), None);
+        // The same device once more, read only.
+        let twice = format!("{text}41 22 254:0 /d /mnt/d ro,relatime - ext4 /dev/vda rw,discard\n");
+        let options = |id| by_id(&twice, id).map(|found| found.options);
+        assert_eq!(options("22").as_deref(), Some("rw,relatime,discard"));
+        assert_eq!(options("41").as_deref(), Some("ro,relatime,rw,discard"));
+        assert_eq!(options("4"), None);
         assert_eq!(by_magic(0xef53), "ext4");
     }
 

@@ -183,9 +183,27 @@ impl Process {
         }
     }
 
+    /// The process of this number, which is known to be a server.
+    pub fn numbered(id: u32) -> Process {
+        Process(id)
+    }
+
     /// Its process id.
     pub fn id(self) -> u32 {
         self.0
+    }
+
+    /// A path as it sees it: services and containers may have mounts of their own. The path itself where they are ours.
+    pub fn sees(self, path: &Path) -> PathBuf {
+        let of = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
+        match (of("self"), of(&self.0.to_string())) {
+            (Some(own), Some(its)) if own != its => {
+                let below = path.strip_prefix("/").unwrap_or(path);
+                let root = format!("/proc/{}/root", self.0);
+                Path::new(&root).join(below)
+            }
+            _ => path.to_owned(),
+        }
     }
 
     /// Its CPU seconds so far.

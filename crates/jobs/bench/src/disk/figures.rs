@@ -2,6 +2,7 @@
 //!
 //! [`Volume`] is all that is known about a directory; a forecast can read it.
 
+use super::Settled;
 use super::pattern::Pattern;
 use super::place::Place;
 use super::window::{NOISE, STEADY, Tally, change_of_halves};
@@ -141,6 +142,7 @@ pub struct Volume {
     /// Whether the page cache was gone around.
     pub direct: bool,
     runs: Vec<Runs>,
+    settled: Vec<(Pattern, Settled)>,
 }
 
 /// The bound of the first bucket of latencies, in nanoseconds; each of the others is twice the one before.
@@ -155,6 +157,7 @@ impl Volume {
             size,
             direct: false,
             runs: Vec::new(),
+            settled: Vec::new(),
         }
     }
 
@@ -169,6 +172,46 @@ impl Volume {
                 runs: vec![measured],
                 ended: vec![ended],
             }),
+        }
+    }
+
+    pub(super) fn settled(&mut self, pattern: Pattern, settled: Settled) {
+        self.settled.push((pattern, settled));
+    }
+
+    /// How long a pattern was done until it was steady; none if that was not waited for.
+    pub fn settled_after(&self, pattern: Pattern) -> Option<Settled> {
+        let found = self.settled.iter().find(|(p, _)| *p == pattern);
+        found.map(|(_, settled)| *settled)
+    }
+
+    /// The fewest runs that a pattern has.
+    pub fn fewest_runs(&self) -> usize {
+        let counts = self.runs.iter().map(|r| r.runs.len());
+        counts.min().unwrap_or(0)
+    }
+
+    /// The most runs that a pattern has.
+    pub fn most_runs(&self) -> usize {
+        let counts = self.runs.iter().map(|r| r.runs.len());
+        counts.max().unwrap_or(0)
+    }
+
+    /// Whether the rate of a pattern may be relied on: there are several runs, and they agree more or less.
+    pub fn is_reliable(&self, pattern: Pattern) -> bool {
+        const RUNS: usize = 3;
+        const WIDTH: f64 = 0.5;
+        let width = self.spread(pattern).map(Spread::width);
+        self.runs(pattern).len() >= RUNS && width.is_some_and(|w| w <= WIDTH)
+    }
+
+    /// Whether the runs of a pattern were steady; none if they were too short to see it.
+    pub fn is_steady(&self, pattern: Pattern) -> Option<bool> {
+        let runs = self.runs(pattern);
+        let seen = !runs.is_empty() && runs.iter().all(|m| m.change.is_some());
+        match self.unsteady(pattern).is_empty() {
+            false => Some(false),
+            true => seen.then_some(true),
         }
     }
 
@@ -299,6 +342,7 @@ mod tests {
             size: 1,
             direct: true,
             runs: Vec::new(),
+            settled: Vec::new(),
         };
         for rate in rates {
             let mut tally = Tally::new(window).unwrap();

@@ -147,14 +147,20 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     for tested in &mut tested {
         tested.counters = phase.counters.clone();
     }
+    let mut missed = Missed::default();
     for n in 1..=options.runs {
         for pattern in &patterns {
             for (tested, volume) in tested.iter_mut().zip(&mut volumes) {
                 run.check()?;
                 let over = |at: Instant| deadline.is_some_and(|end| at >= end);
                 if over(Instant::now() + ramp + measure) {
-                    left_out.push(format!("run {n} of {pattern} in {}", volume.name));
+                    missed.add(n, *pattern, &volume.name);
                     continue;
+                }
+                if n == 1 && options.longest.is_none() && !ramp.is_zero() {
+                    let settled = settle(run, *pattern, tested, ramp)
+                        .map_err(|e| e.context(format_args!("{pattern} in {}", volume.name)))?;
+                    volume.settled(*pattern, settled);
                 }
                 let text = format!("run {n} of {}: {pattern}, {}", options.runs, volume.name);
                 run.observer.event(Event::Standing(Standing {
@@ -169,6 +175,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         }
     }
     drop(phase);
+    left_out.extend(missed.lines(options.runs));
     // What was measured is not lost because of what is left on the disk.
     let removed = tested.into_iter().map(|t| t.remove());
     let not_removed = removed.filter_map(|r| r.err().map(|e| e.what)).collect();
@@ -184,6 +191,74 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         left_out,
         not_removed,
     })
+}
+
+/// The most parts of a pattern that its steady state is waited for.
+const PARTS: u32 = 8;
+
+/// How long a pattern was done before it was measured, until it was steady.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settled {
+    /// So long.
+    pub after: Duration,
+    /// Whether it was steady then.
+    pub steady: bool,
+}
+
+/// Does a pattern in parts, until one is as fast as the one before it: a volume with credits for bursts is fast at first.
+fn settle(
+    run: &Run,
+    pattern: Pattern,
+    tested: &mut random::Tested,
+    part: Duration,
+) -> Result<Settled> {
+    let begin = Instant::now();
+    let mut before: Option<f64> = None;
+    for _ in 0..PARTS {
+        run.check()?;
+        let window = Window::new(Duration::ZERO, part);
+        let rate = measure::measure(pattern, run, tested, window)?.rate;
+        let same = |b: f64| (rate - b).abs() <= STEADY * b;
+        if before.is_some_and(same) {
+            return Ok(Settled {
+                after: begin.elapsed(),
+                steady: true,
+            });
+        }
+        before = Some(rate);
+    }
+    Ok(Settled {
+        after: begin.elapsed(),
+        steady: false,
+    })
+}
+
+/// Runs that were not made for want of time.
+#[derive(Default)]
+struct Missed(Vec<(u32, String)>);
+
+impl Missed {
+    fn add(&mut self, n: u32, pattern: Pattern, volume: &str) {
+        self.0.push((n, format!("{pattern} in {volume}")));
+    }
+
+    /// A line for each pattern and directory, with the runs that are missing.
+    fn lines(self, runs: u32) -> Vec<String> {
+        let mut first: Vec<(String, u32)> = Vec::new();
+        for (n, what) in self.0 {
+            match first.iter_mut().find(|(w, _)| *w == what) {
+                // The time is over from one run on.
+                Some((_, from)) => *from = n.min(*from),
+                None => first.push((what, n)),
+            }
+        }
+        let line = |(what, from): (String, u32)| match (from, runs) {
+            (1, _) => what,
+            (from, runs) if from == runs => format!("{what}: run {from}"),
+            (from, runs) => format!("{what}: runs {from} to {runs}"),
+        };
+        first.into_iter().map(line).collect()
+    }
 }
 
 /// Opens the directories. One that is named twice, also by another path, is measured once, as are directories of a server

@@ -26,15 +26,19 @@ pub struct Found {
 /// Asks the server.
 pub fn directories(run: &Run, options: &wire::Options) -> Result<Found> {
     let (conn, id) = connect::open(run, options)?;
-    if Process::of(&conn, &options.endpoint, &id).is_none() {
+    let Some(process) = Process::of(&conn, &options.endpoint, &id) else {
         let what = format!(
             "the server at {} is not a mysqld or mariadbd of this host, as far as can be seen",
             options.endpoint
         );
         return Err(Error::new(Kind::Target, what)
             .hint("run this on the server's own host, as an account that may look at its process; or name its directories"));
+    };
+    let all = places::of(&id);
+    for named in &all {
+        is_ours(process, &named.path)?;
     }
-    let directories = places::of(&id)
+    let directories = all
         .into_iter()
         .map(|n| Named {
             use_: Some(n.use_),
@@ -45,6 +49,23 @@ pub fn directories(run: &Run, options: &wire::Options) -> Result<Found> {
         server: format!("{id} at {}", options.endpoint),
         directories,
     })
+}
+
+/// Refuses a directory that the server sees as another one than this process does: it would be the wrong disk.
+fn is_ours(process: Process, path: &Path) -> Result<()> {
+    let seen = process.sees(path);
+    let of = |p: &Path| std::fs::metadata(p).map(|m| (m.dev(), m.ino())).ok();
+    if seen == path || of(&seen).is_some() && of(&seen) == of(path) {
+        return Ok(());
+    }
+    let what = format!(
+        "the server has mounts of its own (a container, or a service with PrivateTmp): {} is another directory there than here",
+        base::units::printable(&path.display().to_string())
+    );
+    Err(Error::new(Kind::Target, what).hint(format!(
+        "run this where the server runs (nsenter --target {} --mount, or inside the container), or name the directories",
+        process.id()
+    )))
 }
 
 /// A directory on the same file system that the server does not look into: MariaDB and old versions of MySQL take each

@@ -48,19 +48,23 @@ pub fn disk(d: &bench::disk::Summary) -> Summary {
             .key("engine", d.engine.to_string())
             .key("no_io_uring", &d.no_ring),
     );
+    let fewest = d.volumes.iter().map(Volume::fewest_runs).min();
+    let fewest = fewest.unwrap_or(0);
     s.add(
         Item::new("measured")
             .shown(format!(
                 "{} of each pattern, each {} after {}",
-                things(d.runs.into(), "run"),
+                made(d),
                 seconds(d.windows.1.as_secs_f64()),
                 seconds(d.windows.0.as_secs_f64())
             ))
             .key("runs", d.runs)
+            .key("fewest_runs", fewest)
             .number("ramp", d.windows.0.as_secs_f64())
             .number("measured", d.windows.1.as_secs_f64()),
     );
     let limits = group_limits();
+    let limited = limits.is_some() || d.max_rate.is_some();
     for (label, key, value) in [
         ("rate limit", "max_rate", d.max_rate.map(rate)),
         ("control group", "control_group", limits),
@@ -80,18 +84,19 @@ pub fn disk(d: &bench::disk::Summary) -> Summary {
     );
     s.add(Item::keys().with(Line::Blank));
     for v in &d.volumes {
-        for text in words(v) {
+        for text in words(v, limited) {
             s.story.push(format!("{}: {text}.", v.name));
             s.add(Item::keys().with(Line::Plain(format!("{}: {text}", v.name))));
         }
     }
     let mut doubts: Vec<String> = d.volumes.iter().flat_map(doubts).collect();
-    if d.runs < 3 {
+    if fewest < 3 {
         doubts.push(format!(
             "how far runs differ cannot be seen from {}: the usual number is 5",
-            things(d.runs.into(), "run")
+            things(fewest as u64, "run")
         ));
     }
+    doubts.extend(on_one_device(d));
     s.add(Item::new("doubts").list(&doubts).key("doubts", &doubts));
     if !doubts.is_empty() {
         let few = "Some figures are doubtful: what was not steady, or differed between the runs, is listed below.";
@@ -113,6 +118,44 @@ pub fn disk(d: &bench::disk::Summary) -> Summary {
     s.only_own_sections = true;
     s.sections = charts::sections(d, &doubts);
     s
+}
+
+/// How many runs were made, and of how many.
+fn made(d: &bench::disk::Summary) -> String {
+    let fewest = d.volumes.iter().map(Volume::fewest_runs).min().unwrap_or(0);
+    let most = d.volumes.iter().map(Volume::most_runs).max().unwrap_or(0);
+    let asked = d.runs as usize;
+    if fewest == asked {
+        return things(d.runs.into(), "run");
+    }
+    match fewest == most {
+        true => format!("{fewest} of {}", things(d.runs.into(), "run")),
+        false => format!("{fewest} to {most} of {}", things(d.runs.into(), "run")),
+    }
+}
+
+/// Directories that share a device, and with it what that can do.
+fn on_one_device(d: &bench::disk::Summary) -> Vec<String> {
+    let mut said = Vec::new();
+    for (n, v) in d.volumes.iter().enumerate() {
+        let same = |o: &&Volume| o.file_system.device == v.file_system.device;
+        if d.volumes[..n].iter().any(|o| same(&o)) {
+            continue;
+        }
+        let all: Vec<&str> = d
+            .volumes
+            .iter()
+            .filter(same)
+            .map(|v| v.name.as_str())
+            .collect();
+        if all.len() > 1 {
+            said.push(format!(
+                "{} are on one file system: what differs between them is noise",
+                all.join(" and ")
+            ));
+        }
+    }
+    said
 }
 
 /// Patterns that any of the volumes has, in their order.
@@ -193,16 +236,20 @@ fn ms(seconds: f64) -> String {
     number(seconds * 1e3)
 }
 
-/// What the figures of a volume mean.
-fn words(v: &Volume) -> Vec<String> {
+/// What the figures of a volume mean; `limited`: this run was kept below what it can do.
+fn words(v: &Volume, limited: bool) -> Vec<String> {
     let carries = estimate::carries(v);
+    let under = match limited {
+        true => "under the limit of this run, ",
+        false => "",
+    };
     let mut words = Vec::new();
     if let (Some(commit), Some(one)) = (carries.commit, carries.one) {
         let many = carries.many.map_or(String::new(), |(n, s)| {
             format!(", {} from {n} with group commit", about(s.median))
         });
         words.push(format!(
-            "a commit here waits {} (mean {}, p99 {}): about {} durable commits a second from one session{many}",
+            "{under}a commit here waits {} (mean {}, p99 {}): about {} durable commits a second from one session{many}",
             show(commit.p50, "s"),
             show(commit.mean, "s"),
             show(commit.p99, "s"),
@@ -211,7 +258,7 @@ fn words(v: &Volume) -> Vec<String> {
     }
     if let Some(n) = carries.new_orders {
         words.push(format!(
-            "this volume carries about {} TPC-C New-Orders a minute ({} … {}) before it is the bottleneck, if each reads {} pages from the disk, writes {} and waits for {} commits with two syncs each; a server with more in memory reads and writes less",
+            "{under}this volume carries about {} TPC-C New-Orders a minute ({} … {}) before it is the bottleneck, if each reads {} pages from the disk, writes {} and waits for {} commits with two syncs each; a server with more in memory reads and writes less",
             about(n.median),
             about(n.low),
             about(n.high),
@@ -262,6 +309,26 @@ fn doubts(v: &Volume) -> Vec<String> {
             "{}: not steady: the second half of a run differs from its first by more than 10 % for {}",
             v.name,
             unsteady.join("; ")
+        ));
+    }
+    let unsettled = v.patterns().filter_map(|p| {
+        let s = v.settled_after(p).filter(|s| !s.steady)?;
+        Some(format!("{p} ({})", seconds(s.after.as_secs_f64())))
+    });
+    let unsettled: Vec<String> = unsettled.collect();
+    if !unsettled.is_empty() {
+        doubts.push(format!(
+            "{}: a steady state was waited for in vain before the first run of {}",
+            v.name,
+            unsettled.join("; ")
+        ));
+    }
+    let too_short = v.patterns().filter(|p| v.is_steady(*p).is_none()).count();
+    if too_short > 0 {
+        doubts.push(format!(
+            "{}: whether the rate was steady cannot be seen for {}: the runs were too short",
+            v.name,
+            things(too_short as u64, "pattern")
         ));
     }
     if !v.direct {
@@ -386,7 +453,7 @@ fn pattern_json(v: &Volume, p: Pattern) -> Value {
     json!({
         "pattern": p.to_string(), "unit": p.unit(), "rate": v.spread(p).map(spread_json), "runs": list(v.rates(p)),
         "seconds": seconds.collect::<Vec<_>>(), "change_of_halves": changes.collect::<Vec<_>>(),
-        "steady": v.unsteady(p).is_empty(), "noise": v.noise(p).map(rounded),
+        "steady": v.is_steady(p), "settled_after": v.settled_after(p).map(|s| rounded(s.after.as_secs_f64())), "noise": v.noise(p).map(rounded),
         "latency_ms": latency, "histogram_ms": buckets, "over_time": over_time,
         "syncs": list(v.more(p, "syncs")),
     })
