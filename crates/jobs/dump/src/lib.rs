@@ -362,7 +362,7 @@ impl Dump<'_> {
         let before = &mut self.before;
         let mut unlocked = |conn: &mut Conn| {
             let catalog = read_catalog(conn, id, options)?;
-            *before = Some(table_versions::Before::look(conn, catalog)?);
+            *before = Some(table_versions::Before::look(conn, id, catalog)?);
             Ok(())
         };
         let achieved = snapshot::take(
@@ -462,7 +462,7 @@ impl Dump<'_> {
         let moved = moved?;
         let mut files = written.files;
         if let Some(before) = &self.before {
-            let (changed, unknown) = before.changed(control)?;
+            let (changed, unknown) = before.changed(control, id)?;
             unreadable::changed(&moved.tables, &changed, &*run.observer)?;
             exceptions.extend(unknown);
         }

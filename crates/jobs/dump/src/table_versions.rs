@@ -8,12 +8,13 @@
 //! Tables of one definition that were created in the same second are told apart by InnoDB's numbers of them. Where the account
 //! does not see those, the server's counts of statements say whether any table may have been exchanged.
 
+use crate::unchanged;
 use base::Result;
 use run::failure;
-use server::catalog::Table;
+use server::catalog::{Schema, Table};
 use server::ddl::{self, Object};
-use server::{Catalog, quote};
-use std::collections::{BTreeMap, HashSet};
+use server::{Catalog, Identity, quote};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use wire::Conn;
 
 /// What identifies a table.
@@ -24,14 +25,14 @@ struct TableVersion {
     /// Its definition without the counter that moves with every row; none if there is no such table.
     definition: Option<String>,
     /// InnoDB's numbers of it and its partitions; none where it is of another engine, or the account does not see them.
-    numbers: Vec<u64>,
+    numbers: Option<String>,
 }
 
 impl TableVersion {
     /// Whether it is that of another table, or of one that is something else now.
     fn differs(&self, from: &TableVersion) -> bool {
         let known = self.created.is_some() && from.created.is_some();
-        let numbered = !self.numbers.is_empty() && !from.numbers.is_empty();
+        let numbered = self.numbers.is_some() && from.numbers.is_some();
         self.definition != from.definition
             || known && self.created != from.created
             || numbered && self.numbers != from.numbers
@@ -49,9 +50,9 @@ pub struct Before {
 
 impl Before {
     /// Looks at the tables of a catalog.
-    pub fn look(conn: &mut Conn, catalog: Catalog) -> Result<Before> {
+    pub fn look(conn: &mut Conn, id: &Identity, catalog: Catalog) -> Result<Before> {
         let renames = renames(conn)?;
-        let versions = read_versions(conn, &catalog)?;
+        let versions = read_versions(conn, id, &catalog)?;
         Ok(Before {
             catalog,
             versions,
@@ -142,8 +143,8 @@ impl Before {
     }
 
     /// The tables that are not what they were; and, in words, what cannot be known.
-    pub fn changed(&self, conn: &mut Conn) -> Result<(Vec<String>, Vec<String>)> {
-        let after = read_versions(conn, &self.catalog)?;
+    pub fn changed(&self, conn: &mut Conn, id: &Identity) -> Result<(Vec<String>, Vec<String>)> {
+        let after = read_versions(conn, id, &self.catalog)?;
         let changed = differing(&self.catalog, &self.versions, &after);
         let again = renames(conn)?;
         let unknown = match again.is_some() && again == self.renames {
@@ -161,7 +162,7 @@ impl Before {
                 continue;
             };
             let of_innodb = table.engine.eq_ignore_ascii_case("InnoDB");
-            if of_innodb && version.numbers.is_empty() {
+            if of_innodb && version.numbers.is_none() {
                 let created = version.created.as_deref().unwrap_or_default();
                 let body = definition.replacen(&quote::ident(&table.name), "", 1);
                 alike
@@ -182,59 +183,47 @@ impl Before {
 }
 
 /// What identifies each table of the catalog, in order.
-fn read_versions(conn: &mut Conn, catalog: &Catalog) -> Result<Vec<TableVersion>> {
-    let numbers = innodb_numbers(conn)?;
+fn read_versions(conn: &mut Conn, id: &Identity, catalog: &Catalog) -> Result<Vec<TableVersion>> {
+    let numbers = unchanged::identities(conn, id)?;
     let mut marks = Vec::new();
-    for table in catalog.tables() {
-        marks.push(read_version(conn, table, &numbers)?);
+    for schema in &catalog.schemas {
+        let created = read_created(conn, schema)?;
+        for table in &schema.tables {
+            marks.push(TableVersion {
+                created: created.get(table.name.as_bytes()).cloned(),
+                definition: read_definition(conn, table)?,
+                numbers: numbers
+                    .get(&(table.schema.clone(), table.name.clone()))
+                    .cloned(),
+            });
+        }
     }
     Ok(marks)
 }
 
-/// InnoDB's number of each table and partition, by the name that it has for it; none where the account does not see them, or the
-/// server is too old to show them.
-fn innodb_numbers(conn: &mut Conn) -> Result<BTreeMap<String, u64>> {
-    let mut all = BTreeMap::new();
-    for view in ["INNODB_TABLES", "INNODB_SYS_TABLES"] {
-        match conn.fetch(format!(
-            "SELECT NAME, TABLE_ID FROM information_schema.{view}"
-        )) {
-            Ok(rows) => {
-                for row in rows {
-                    let mut cells = row
-                        .into_iter()
-                        .map(|c| String::from_utf8_lossy(&c.unwrap_or_default()).into_owned());
-                    if let (Some(name), Some(Ok(number))) =
-                        (cells.next(), cells.next().map(|n| n.parse()))
-                    {
-                        all.insert(name, number);
-                    }
-                }
-                return Ok(all);
-            }
-            // No such view, or not for this account.
-            Err(wire::Error::Server(_)) => {}
-            Err(e) => return Err(failure::wire("cannot check whether tables have changed", e)),
-        }
-    }
-    Ok(all)
-}
+/// The tables of a schema that are asked for one by one: the rest of it may be large.
+const FEW: usize = 20;
 
-/// The numbers of a table and its partitions, in the order of their names.
-fn numbers_of(table: &Table, all: &BTreeMap<String, u64>) -> Vec<u64> {
-    let (Some(schema), Some(name)) = (
-        innodb::names::file_name(&table.schema, false),
-        innodb::names::file_name(&table.name, false),
-    ) else {
-        return Vec::new();
+/// When the tables of a schema were created.
+fn read_created(conn: &mut Conn, schema: &Schema) -> Result<HashMap<Vec<u8>, Vec<u8>>> {
+    let names: Vec<String> = schema.tables.iter().map(|t| quote::text(&t.name)).collect();
+    let these = match names.len() {
+        0 => return Ok(HashMap::new()),
+        n if n <= FEW => format!(" AND table_name IN ({})", names.join(", ")),
+        _ => String::new(),
     };
-    let whole = format!("{schema}/{name}");
-    let is_part = |n: &&String| n.strip_prefix(&whole).is_some_and(|r| r.starts_with('#'));
-    let parts = all
-        .range(whole.clone()..)
-        .take_while(|(n, _)| n.starts_with(&whole));
-    let parts = parts.filter(|(n, _)| **n == whole || is_part(n));
-    parts.map(|(_, number)| *number).collect()
+    let sql = format!(
+        "SELECT table_name, create_time FROM information_schema.tables WHERE table_schema = {}{these}",
+        quote::text(&schema.name)
+    );
+    let rows = conn
+        .fetch(sql)
+        .map_err(|e| failure::wire("cannot check whether tables have changed", e))?;
+    let pair = |row: Vec<Option<Vec<u8>>>| {
+        let mut cells = row.into_iter();
+        Some((cells.next()??, cells.next()??))
+    };
+    Ok(rows.into_iter().filter_map(pair).collect())
 }
 
 /// How many statements have run that may exchange tables; every account sees that.
@@ -250,40 +239,18 @@ fn renames(conn: &mut Conn) -> Result<Option<u64>> {
     Ok((counts.len() == 2).then(|| counts.iter().sum()))
 }
 
-fn read_version(
-    conn: &mut Conn,
-    table: &Table,
-    numbers: &BTreeMap<String, u64>,
-) -> Result<TableVersion> {
-    let sql = format!(
-        "SELECT create_time FROM information_schema.tables WHERE table_schema = {} AND table_name = {}",
-        quote::text(&table.schema),
-        quote::text(&table.name)
-    );
-    let rows = conn
-        .fetch(sql)
-        .map_err(|e| failure::wire("cannot check whether tables have changed", e))?;
-    let created = rows
-        .into_iter()
-        .next()
-        .and_then(|r| r.into_iter().next().flatten());
-    let definition = match ddl::read(conn, Object::Table, &table.schema, &table.name) {
-        Ok(d) => Some(without_auto_increment(&d.sql)),
-        Err(server::Error::Gone { .. }) => None,
-        // It cannot be opened, and is left out of the dump.
-        Err(e) if e.code().is_some() && !e.is_privilege() => None,
-        Err(e) => {
-            return Err(failure::server(
-                "cannot check whether tables have changed",
-                e,
-            ));
-        }
-    };
-    Ok(TableVersion {
-        created,
-        definition,
-        numbers: numbers_of(table, numbers),
-    })
+/// The definition of a table without its counter; none if there is no such table, or it cannot be opened and is left out of the
+/// dump.
+fn read_definition(conn: &mut Conn, table: &Table) -> Result<Option<String>> {
+    match ddl::read(conn, Object::Table, &table.schema, &table.name) {
+        Ok(d) => Ok(Some(without_auto_increment(&d.sql))),
+        Err(server::Error::Gone { .. }) => Ok(None),
+        Err(e) if e.code().is_some() && !e.is_privilege() => Ok(None),
+        Err(e) => Err(failure::server(
+            "cannot check whether tables have changed",
+            e,
+        )),
+    }
 }
 
 /// The definition without ` AUTO_INCREMENT=n`.
@@ -318,7 +285,7 @@ mod tests {
         let mark = |created: Option<&str>, definition: Option<&str>| TableVersion {
             created: created.map(|c| c.as_bytes().to_vec()),
             definition: definition.map(str::to_owned),
-            numbers: Vec::new(),
+            numbers: None,
         };
         let (now, t) = (Some("2026-11-23 06:53:35"), Some("CREATE TABLE t"));
         assert!(!mark(now, t).differs(&mark(now, t)));

@@ -143,12 +143,33 @@ impl Inner {
     }
 }
 
+/// As many files are synced by several threads.
+const MANY: usize = 64;
+
+/// By so many.
+const SYNCS: usize = 8;
+
 impl Inner {
     fn sync(&self) -> Result<()> {
         let names = std::mem::take(&mut *lock(&self.unsynced));
-        for name in names {
-            let (file, _) = self.open_regular(&name, "sync")?;
-            rfs::fsync(&file).map_err(|e| Error::new("sync", &name, e))?;
+        let each = |names: &[String]| {
+            for name in names {
+                let (file, _) = self.open_regular(name, "sync")?;
+                rfs::fsync(&file).map_err(|e| Error::new("sync", name, e))?;
+            }
+            Ok(())
+        };
+        if names.len() < MANY {
+            each(&names)?;
+        } else {
+            // File systems put syncs that wait at the same time into one write of their journals.
+            std::thread::scope(|scope| {
+                let parts = names.chunks(names.len().div_ceil(SYNCS));
+                let running: Vec<_> = parts.map(|part| scope.spawn(|| each(part))).collect();
+                let all = running.into_iter().map(std::thread::ScopedJoinHandle::join);
+                all.map(|done| done.unwrap_or_else(|e| std::panic::resume_unwind(e)))
+                    .collect::<Result<()>>()
+            })?;
         }
         let shown = self.path.display().to_string();
         rfs::fsync(&self.fd).map_err(|e| Error::new("sync directory", &shown, e))
