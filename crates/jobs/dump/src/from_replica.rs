@@ -12,6 +12,7 @@ use crate::from_files::paths;
 use crate::{Consistency, Options, SourceFiles, Summary, read_catalog};
 use base::units::printable;
 use base::{Error, Kind, Result, failpoint};
+use rows::new_archive;
 use run::applier::{self, Stopped};
 use run::{Run, connect, failure, places, read_lock};
 use server::catalog::Table;
@@ -19,6 +20,7 @@ use server::{Identity, Privileges, quote, replication, session};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 use wire::Conn;
 
 /// The replica, besides what every dump is told.
@@ -32,6 +34,7 @@ pub struct Replica {
 
 /// Dumps the replica that is the source in `options`.
 pub fn run(run: &Run, replica: &Replica, options: &Options) -> Result<Summary> {
+    new_archive::check(&options.to)?;
     if let Some(state) = &replica.state {
         applier::start_left(run, state, &options.source)?;
     }
@@ -60,6 +63,27 @@ pub fn run(run: &Run, replica: &Replica, options: &Options) -> Result<Summary> {
         .filter(|c| c.applies)
         .map(|c| c.name.as_str())
         .collect();
+    let still: Vec<&str> = channels
+        .iter()
+        .filter(|c| !c.applies)
+        .map(|c| c.name.as_str())
+        .collect();
+    if !still.is_empty() {
+        run.observer.warn(printable(&format!(
+            "the applier does not run, and will not be started: channel {}",
+            still
+                .iter()
+                .map(|c| quote::text(c))
+                .collect::<Vec<_>>()
+                .join(", ")
+        )));
+    }
+    if replica.state.is_none() && !running.is_empty() {
+        run.observer.warn(
+            "there is no home directory to note in that the applier is stopped (PENSTOCK_STATE): if this run is killed, start it by hand"
+                .into(),
+        );
+    }
     let phase = run.phase("locking the tables", 1);
     let stopped = match running.is_empty() {
         true => None,
@@ -114,23 +138,40 @@ fn looked_at(conn: &mut Conn, id: &Identity, replica: &Replica) -> Result<PathBu
         );
         return Err(Error::new(Kind::Privilege, what).hint(missing.join(";\n") + ";"));
     }
-    // Their rows are in the files, and no lock waits for them where the server was restarted since.
-    let prepared = conn.fetch("XA RECOVER".to_owned());
-    if prepared.is_ok_and(|rows| !rows.is_empty()) {
-        return Err(Error::new(
-            Kind::Target,
-            "the server has prepared XA transactions, and files do not say whether their rows count",
-        )
-        .hint("end them (XA RECOVER lists them), or leave --from-replica-files out"));
-    }
+    no_open_changes(conn)?;
     Ok(datadir)
+}
+
+/// Refuses transactions without a session: their rows are in the files, and no lock waits for their end.
+fn no_open_changes(conn: &mut Conn) -> Result<()> {
+    let wrong = |e| failure::wire("cannot look for transactions without a session", e);
+    let prepared = conn.fetch("XA RECOVER").map_err(wrong)?;
+    let recovered = conn
+        .fetch(
+            "SELECT trx_id FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = 0 AND trx_rows_modified > 0 LIMIT 1",
+        )
+        .map_err(wrong)?;
+    let what = match (prepared.is_empty(), recovered.is_empty()) {
+        (true, true) => return Ok(()),
+        (false, _) => "the server has prepared XA transactions",
+        (true, false) => "InnoDB still rolls back transactions of an earlier run of the server",
+    };
+    let what = format!("{what}, and files do not say whether their rows count");
+    Err(Error::new(Kind::Target, what).hint(
+        "wait for their end (XA RECOVER, information_schema.innodb_trx), or leave --from-replica-files out",
+    ))
 }
 
 /// Tables that stay as they are in their files, and the appliers that wait for that.
 pub struct ExportLock {
     tables: HashSet<(String, String)>,
+    /// No file of the lock is older.
+    since: SystemTime,
     held: Mutex<Option<Held>>,
 }
+
+/// File systems note times a little coarser than clocks show them.
+const CLOCK: Duration = Duration::from_secs(2);
 
 struct Held {
     conn: Conn,
@@ -156,11 +197,12 @@ impl ExportLock {
         let catalog = read_catalog(&mut conn, id, options)?;
         let in_files: Vec<&Table> = catalog
             .tables()
-            .filter(|t| t.engine.eq_ignore_ascii_case("InnoDB"))
+            .filter(|t| t.engine.eq_ignore_ascii_case("InnoDB") && t.problem.is_none())
             .filter(|t| paths::of_table(datadir, &t.schema, &t.name, None).is_ok())
             .collect();
         // It is idle while the rows are read, and must not be closed for that.
         connect::prepared(session::for_rows(&mut conn, id))?;
+        let since = SystemTime::now() - CLOCK;
         if !in_files.is_empty() {
             let names: Vec<String> = in_files
                 .iter()
@@ -173,11 +215,14 @@ impl ExportLock {
             let waits = read_lock::Waits::WithWriters;
             read_lock::attempts(run, &mut conn, options.lock_wait, waits, what, attempt)?;
         }
+        // One may have been prepared, or come to light, until the applier stood.
+        no_open_changes(&mut conn)?;
         Ok(ExportLock {
             tables: in_files
                 .iter()
                 .map(|t| (t.schema.clone(), t.name.clone()))
                 .collect(),
+            since,
             held: Mutex::new(Some(Held { conn, stopped })),
         })
     }
@@ -186,6 +231,13 @@ impl ExportLock {
     pub fn covers(&self, table: &Table) -> bool {
         let name = (table.schema.clone(), table.name.clone());
         self.tables.contains(&name)
+    }
+
+    /// Whether the server has locked this file: it leaves another one beside it then.
+    pub fn has_locked(&self, file: &Path) -> bool {
+        let beside = std::fs::metadata(file.with_extension("cfg"));
+        let written = beside.and_then(|m| m.modified());
+        written.is_ok_and(|at| at >= self.since)
     }
 
     /// Ends it, and has the appliers go on. The error is that the locks were lost; the text is an exception of a dump that is

@@ -220,7 +220,7 @@ fn from_files(
 ) -> Result<Option<Vec<Piece>>> {
     let Some(files) = files else { return Ok(None) };
     let of = &table.series[series];
-    let lock = files.lock.as_ref();
+    let lock = files.lock.as_deref();
     let opened = match lock.is_none_or(|l| l.covers(&table.table)) {
         true => table_files::open(
             &files.read_from,
@@ -229,7 +229,7 @@ fn from_files(
             &of.plan,
             &run.limiter,
             id.is_mariadb(),
-            lock.is_some(),
+            lock,
         ),
         false => Err("the server did not lock its files".into()),
     };

@@ -164,7 +164,11 @@ impl Before {
             let of_innodb = table.engine.eq_ignore_ascii_case("InnoDB");
             if of_innodb && version.numbers.is_none() {
                 let created = version.created.as_deref().unwrap_or_default();
-                let body = definition.replacen(&quote::ident(&table.name), "", 1);
+                let mut body = definition.replacen(&quote::ident(&table.name), "", 1);
+                // Names that the server has made of the table's.
+                for generated in ["_ibfk_", "_chk_"] {
+                    body = body.replace(&format!("`{}{generated}", table.name), generated);
+                }
                 alike
                     .entry((created, body))
                     .or_default()
@@ -245,7 +249,15 @@ fn read_definition(conn: &mut Conn, table: &Table) -> Result<Option<String>> {
     match ddl::read(conn, Object::Table, &table.schema, &table.name) {
         Ok(d) => Ok(Some(without_auto_increment(&d.sql))),
         Err(server::Error::Gone { .. }) => Ok(None),
-        Err(e) if e.code().is_some() && !e.is_privilege() => Ok(None),
+        // Locked out or stopped, it says nothing about the table.
+        Err(e)
+            if !matches!(
+                e.code(),
+                None | Some(1053 | 1205 | 1213 | 1317 | 1969 | 3024)
+            ) && !e.is_privilege() =>
+        {
+            Ok(None)
+        }
         Err(e) => Err(failure::server(
             "cannot check whether tables have changed",
             e,

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use server::Identity;
 use server::replication::{Thread, Words};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use wire::Conn;
 
 const MAX_SIZE: u64 = 1 << 16;
@@ -56,15 +57,16 @@ pub fn start_left(run: &Run, directory: &Path, server: &wire::Options) -> Result
     let (mut conn, id) = connect::open(run, server)?;
     let all = server::replication::channels(&mut conn, &id)
         .map_err(|e| failure::server("cannot read the replication status", e))?;
-    let mut started = false;
-    for channel in &note.channels {
-        // Removed meanwhile, or started by hand.
-        if all.iter().any(|c| c.name == *channel && !c.applies) {
-            conn.execute(Words::of(&id, channel).start(Thread::Applier))
-                .map_err(|e| failure::wire("cannot start the applier again", e))?;
-            started = true;
-        }
-    }
+    // Removed meanwhile, or started by hand.
+    let stands = |name: &&String| all.iter().any(|c| c.name == **name && !c.applies);
+    let words: Vec<Words> = note
+        .channels
+        .iter()
+        .filter(stands)
+        .map(|c| Words::of(&id, c))
+        .collect();
+    let started = !words.is_empty();
+    start_all(&mut conn, &words)?;
     if started {
         run.observer.note(printable(&format!(
             "the applier of {} was left stopped by a run that was killed; it is started again",
@@ -75,12 +77,25 @@ pub fn start_left(run: &Run, directory: &Path, server: &wire::Options) -> Result
     Ok(true)
 }
 
+/// Starts them all: one that cannot be started keeps no other from it.
+fn start_all(conn: &mut Conn, words: &[Words]) -> Result<()> {
+    let mut outcome = Ok(());
+    for words in words {
+        let started = conn.execute(words.start(Thread::Applier));
+        let started = started.map_err(|e| failure::wire("cannot start the applier again", e));
+        outcome = outcome.and(started.map(drop));
+    }
+    outcome
+}
+
 /// Appliers that are about to be stopped: they go on at the latest when this is dropped.
 pub struct Stopped {
     options: wire::Options,
     run: Run,
     words: Vec<Words>,
     note: Option<LockedFile>,
+    /// Whether any may stand because of us.
+    stopped: AtomicBool,
 }
 
 impl Stopped {
@@ -115,24 +130,30 @@ impl Stopped {
             run: run.clone(),
             words: channels.iter().map(|c| Words::of(id, c)).collect(),
             note,
+            stopped: AtomicBool::new(false),
         })
     }
 
     /// Stops them.
     pub fn stop(&self, conn: &mut Conn) -> Result<()> {
         for words in &self.words {
-            conn.execute(words.stop(Thread::Applier))
-                .map_err(|e| failure::wire("cannot stop the applier", e))?;
+            match conn.execute(words.stop(Thread::Applier)) {
+                Ok(_) => self.stopped.store(true, Ordering::SeqCst),
+                Err(e) => {
+                    // A server that refuses it has stopped nothing; of a connection that is lost nobody knows.
+                    let known = e.code().is_some();
+                    self.stopped.fetch_or(!known, Ordering::SeqCst);
+                    return Err(failure::wire("cannot stop the applier", e));
+                }
+            }
         }
         Ok(())
     }
 
     fn start(&mut self) -> Result<()> {
         // The connection that stopped them may be gone; and a run that was told to stop still has to do this.
-        let mut conn = connect::untracked(&self.options)?;
-        for words in &self.words {
-            conn.execute(words.start(Thread::Applier))
-                .map_err(|e| failure::wire("cannot start the applier again", e))?;
+        if self.stopped.load(Ordering::SeqCst) {
+            start_all(&mut connect::untracked(&self.options)?, &self.words)?;
         }
         match self.note.take() {
             Some(file) => file.remove().map_err(|e| e.error()),

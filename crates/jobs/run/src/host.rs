@@ -193,6 +193,11 @@ impl Process {
         self.0
     }
 
+    /// Whether this account may see which mounts it has.
+    pub fn shows_mounts(self) -> bool {
+        std::fs::read_link(format!("/proc/{}/ns/mnt", self.0)).is_ok()
+    }
+
     /// A path as it sees it: services and containers may have mounts of their own. The path itself where they are ours.
     pub fn sees(self, path: &Path) -> PathBuf {
         let of = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/mnt")).ok();

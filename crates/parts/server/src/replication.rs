@@ -243,8 +243,8 @@ impl Words {
         match (self.mariadb, self.channel.is_empty()) {
             (true, true) => format!("{verb} SLAVE{rest}"),
             (true, false) => format!("{verb} SLAVE {named}{rest}"),
-            (false, true) => format!("{verb} REPLICA{rest}"),
-            (false, false) => format!("{verb} REPLICA{rest} FOR CHANNEL {named}"),
+            // Without it MySQL takes all channels.
+            (false, _) => format!("{verb} REPLICA{rest} FOR CHANNEL {named}"),
         }
     }
 
@@ -309,7 +309,10 @@ mod tests {
         };
         assert_eq!(words(true, "").remove(), "RESET SLAVE ALL");
         assert_eq!(words(true, "x").remove(), "RESET SLAVE 'x' ALL");
-        assert_eq!(words(false, "").start(Thread::Both), "START REPLICA");
+        assert_eq!(
+            words(false, "").start(Thread::Both),
+            "START REPLICA FOR CHANNEL ''"
+        );
         assert_eq!(
             words(false, "x").start_until(&place),
             "START REPLICA SQL_THREAD UNTIL SOURCE_LOG_FILE = 'b.000002', SOURCE_LOG_POS = 4 FOR CHANNEL 'x'"

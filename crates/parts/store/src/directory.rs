@@ -165,10 +165,20 @@ impl Inner {
             // File systems put syncs that wait at the same time into one write of their journals.
             std::thread::scope(|scope| {
                 let parts = names.chunks(names.len().div_ceil(SYNCS));
-                let running: Vec<_> = parts.map(|part| scope.spawn(|| each(part))).collect();
-                let all = running.into_iter().map(std::thread::ScopedJoinHandle::join);
-                all.map(|done| done.unwrap_or_else(|e| std::panic::resume_unwind(e)))
-                    .collect::<Result<()>>()
+                let each = &each;
+                let begun = parts.map(|part| {
+                    let thread = std::thread::Builder::new();
+                    // Where there is no other thread, this one does it.
+                    (thread.spawn_scoped(scope, || each(part)).ok(), part)
+                });
+                let begun: Vec<_> = begun.collect();
+                let ended = begun.into_iter().map(|(thread, part)| match thread {
+                    Some(thread) => thread
+                        .join()
+                        .unwrap_or_else(|e| std::panic::resume_unwind(e)),
+                    None => each(part),
+                });
+                ended.collect::<Result<()>>()
             })?;
         }
         let shown = self.path.display().to_string();

@@ -84,6 +84,13 @@ fn from_replica_files(a: &Dump) -> Result<()> {
         ("--consistency", a.how.consistency != Consistency::Auto),
         ("--no-backup-lock", a.how.no_backup_lock),
     ];
+    let t = &a.how.throttle;
+    if a.files.from_replica_files && t.max_lag.is_some() && t.replica.is_empty() {
+        return refuse(
+            "--max-lag does not apply to --from-replica-files: the applier of this replica stands still",
+            "leave it out, or name the replica that counts with --replica",
+        );
+    }
     match first_given(&locks).filter(|_| a.files.from_replica_files) {
         Some(option) => refuse(
             format!(

@@ -34,6 +34,12 @@ pub fn directories(run: &Run, options: &wire::Options) -> Result<Found> {
         return Err(Error::new(Kind::Target, what)
             .hint("run this on the server's own host, as an account that may look at its process; or name its directories"));
     };
+    if !process.shows_mounts() {
+        run.observer.warn(
+            "whether the server has mounts of its own (a container, PrivateTmp) cannot be seen by this account: then these are other directories than the server's"
+                .into(),
+        );
+    }
     let all = places::of(&id);
     for named in &all {
         is_ours(process, &named.path)?;

@@ -4,6 +4,7 @@
 //! SQL, and why is said; only rows that turn out to be damaged are given up.
 
 use super::{definition, paths};
+use crate::from_replica::ExportLock;
 use archive::RowDigest;
 use archive::row::NULL;
 use base::RateLimiter;
@@ -96,8 +97,8 @@ pub struct Piece {
     pub range: KeyRange,
 }
 
-/// Finds the files of a table or partition, and what is in them. The error says why they are not read here. `exported`: a server
-/// that runs has locked them.
+/// Finds the files of a table or partition, and what is in them. The error says why they are not read here. `lock`: what keeps those of a server
+/// that runs as they are.
 pub fn open(
     datadir: &Path,
     table: &server::catalog::Table,
@@ -105,14 +106,19 @@ pub fn open(
     plan: &TablePlan,
     limiter: &Arc<RateLimiter>,
     mariadb: bool,
-    exported: bool,
+    lock: Option<&ExportLock>,
 ) -> Result<Vec<Arc<TableFile>>, Unread> {
     if !table.engine.eq_ignore_ascii_case("InnoDB") {
         return Err(format!("engine {}", table.engine).into());
     }
     let paths = paths::of_table(datadir, &table.schema, &table.name, partition)?;
+    if partition.is_none() && paths.len() < table.partitions.len() {
+        return Err("some of its partitions are in other places (DATA DIRECTORY)".into());
+    }
     // The server that runs has written its pages, and leaves them as they are: it says so by a file beside each.
-    if exported && let Some(path) = paths.iter().find(|p| !p.with_extension("cfg").is_file()) {
+    if let Some(lock) = lock
+        && let Some(path) = paths.iter().find(|p| !lock.has_locked(p))
+    {
         return Err(format!(
             "the server did not lock {}",
             printable(&path.to_string_lossy())

@@ -105,20 +105,34 @@ impl Privileges {
     /// besides those for a dump.
     pub fn missing_for_replica_files(&self, identity: &Identity) -> Vec<String> {
         let names: &[&[&'static str]] = match identity.is_mariadb() {
-            true if identity.mariadb_at_least(10, 5, 2) => &[
+            // SUPER does not have these from here on.
+            true if identity.mariadb_at_least(11, 0, 0) => &[
+                &["RELOAD"],
+                &["REPLICATION SLAVE ADMIN"],
+                &["REPLICA MONITOR", "SLAVE MONITOR"],
+            ],
+            true if identity.mariadb_at_least(10, 5, 9) => &[
                 &["RELOAD"],
                 &["REPLICATION SLAVE ADMIN", "SUPER"],
                 &["REPLICA MONITOR", "SLAVE MONITOR", "SUPER"],
             ],
+            true if identity.mariadb_at_least(10, 5, 2) => {
+                &[&["RELOAD"], &["REPLICATION SLAVE ADMIN", "SUPER"]]
+            }
             true => &[&["RELOAD"], &["SUPER"]],
             false => &[
                 &["FLUSH_TABLES", "RELOAD"],
                 &["REPLICATION_SLAVE_ADMIN", "SUPER"],
                 &["REPLICATION CLIENT", "SUPER"],
+                &["XA_RECOVER_ADMIN"],
+                &["PROCESS"],
             ],
         };
         let need = |choices: &&[&'static str]| (Scope::Global, choices.to_vec());
         let mut all: Needs = names.iter().map(need).collect();
+        if identity.is_mariadb() {
+            all.push((Scope::Global, vec!["PROCESS"]));
+        }
         if identity.log_bin && identity.is_mariadb() {
             all.push((Scope::Global, vec![position::needed(identity), "SUPER"]));
         }

@@ -128,7 +128,7 @@ const FILES: &[Considered] = &[
         !c.has_any(&["-S", "-h", "--max-lag", "--max-impact"]) && !c.uri()
     }),
     ("from-replica-files", "--from-replica-files", |c| {
-        !files(c) && !c.has("none")
+        !files(c) && !c.has_any(&["none", "--max-lag"])
     }),
     ("datadir", "--datadir /srv/d", replica_files),
     ("recover", "--recover", files),
@@ -170,7 +170,10 @@ const DUMPING: &[Considered] = &[
     ("max-rate-disk", "--max-rate-disk 20M", always),
     ("max-impact", "--max-impact 5%", server),
     ("min-rate", "--min-rate 1M", |c| c.has("--max-impact")),
-    ("max-lag", "--max-lag 2s", server),
+    // With the lag of another replica it goes with --from-replica-files.
+    ("max-lag", "--max-lag 2s", |c| {
+        server(c) && !replica_files(c)
+    }),
     ("replica", "--replica mysql://r/", |c| c.has("--max-lag")),
     ("max-threads-running", "--max-threads-running 9", server),
     ("max-history-list", "--max-history-list 9", server),
