@@ -97,7 +97,7 @@ fn the_archive_is_that_of_sql(kind: Kind) {
     // What is not in a file of its own, or not read here, is read by SQL.
     let by_sql = summary["read_by_sql"].to_string();
     assert!(
-        by_sql.contains("packed") && by_sql.contains("other"),
+        by_sql.contains("packed") && by_sql.contains("engine MyISAM"),
         "{by_sql}"
     );
     assert!(

@@ -221,7 +221,9 @@ fn from_files(
     let Some(files) = files else { return Ok(None) };
     let of = &table.series[series];
     let lock = files.lock.as_deref();
-    let opened = match lock.is_none_or(|l| l.covers(&table.table)) {
+    // Of another engine is the better reason, which is said below.
+    let other = !table.table.engine.eq_ignore_ascii_case("InnoDB");
+    let opened = match other || lock.is_none_or(|l| l.covers(&table.table)) {
         true => table_files::open(
             &files.read_from,
             &table.table,
