@@ -81,6 +81,47 @@ fn accounts_are_needed(kind: Kind) {
 }
 each_kind!(accounts_are_needed; mysql, mariadb);
 
+/// A table that was altered while it was dumped has no rows in the backup: the log would add some, and nothing would tell.
+fn a_backup_without_rows_leads_nowhere(kind: Kind) {
+    let Some(logged) = Logged::new(kind, &[]) else {
+        return;
+    };
+    write(&logged.server, 3);
+    let tool = Tool::new(["backup", "shop", "--no-defaults", "--user", "root"])
+        .arg("--repository")
+        .arg(logged.repository())
+        .arg("--socket")
+        .arg(logged.server.socket())
+        .args(["--no-backup-lock"].iter().filter(|_| kind == Kind::MySql))
+        .env("PENSTOCK_STOP_AT", "rows are taken over#1");
+    let running = tool.start();
+    running.until_stopped();
+    let change = "ALTER TABLE d.t ADD COLUMN more INT; INSERT INTO d.t (v) VALUES ('later')";
+    logged.server.script(change.as_bytes()).expect("a change");
+    running.signal(rustix::process::Signal::CONT);
+    running
+        .wait()
+        .code(3)
+        .says(&["`d`.`t`", "none of its rows"]);
+    logged.archiving(&["--once"]).run().ok();
+    let target = server(kind, 9, &[]);
+    for more in [&["--latest", "--dry-run"][..], &["--latest"]] {
+        restoring(&logged, &target, more).code(2).says(&[
+            "has no rows of `d`.`t`",
+            "no backup of shop leads to that state",
+        ]);
+        untouched(&target);
+    }
+    // Another one does.
+    logged.backup();
+    logged.archiving(&["--once"]).run().ok();
+    restoring(&logged, &target, &["--latest"]).ok();
+    let count = "SELECT COUNT(*) FROM d.t";
+    let counted = logged.server.value(count).expect("a count");
+    assert_eq!(target.value(count).expect("a count"), counted);
+}
+each_kind!(a_backup_without_rows_leads_nowhere; mysql, mariadb);
+
 /// A backup of some schemas leads on as long as the log changes nothing else.
 fn a_selection_leads_only_through_itself(kind: Kind) {
     let Some(logged) = Logged::new(kind, &[]) else {

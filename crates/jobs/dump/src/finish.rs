@@ -28,6 +28,8 @@ pub struct Facts<'a> {
     pub accounts: Option<&'a Dumped<'a>>,
     pub achieved: &'a Achieved,
     pub exceptions: &'a [String],
+    /// Tables whose rows were given up, quoted and qualified.
+    pub without_rows: &'a [String],
     /// What identifies the tables in the server, as far as the account may see that.
     pub identities: &'a Identities,
     /// General tablespaces that tables are in.
@@ -233,6 +235,7 @@ fn about(manifest: &mut Manifest, options: &Options, facts: &Facts<'_>) {
         mode: facts.achieved.mode.clone(),
         lock_ms: facts.achieved.lock_ms.ceil() as u64,
         exceptions: facts.exceptions.to_vec(),
+        tables_without_rows: facts.without_rows.to_vec(),
     };
     manifest.position = manifest::Position {
         binlog_file: p.binlog_file.clone(),

@@ -4,8 +4,8 @@
 //! Everything else is asked of the server, under `LOCK TABLES` for the moment of the snapshot: definitions, the position, rows
 //! of tables that are not in files of their own.
 //!
-//! Invariants: no file of the server is opened for writing. A file is read only while the server's `.cfg` file lies beside it,
-//! which is there as long as the lock is. The archive is complete only if the connection that has the locks has lived until
+//! Invariants: no file of the server is opened for writing. A file is read only if the server's `.cfg` file lies beside it,
+//! which it writes when it locks the table. The archive is complete only if the connection that has the locks has lived until
 //! the rows were read. The applier goes on on every way out; of a run that was killed see `run::applier`.
 
 use crate::from_files::paths;
@@ -49,33 +49,19 @@ pub fn run(run: &Run, replica: &Replica, options: &Options) -> Result<Summary> {
         )
         .hint("the tables stay locked until their rows are read, which only a replica can afford; leave --from-replica-files out, or take a snapshot: penstock snapshot take"));
     }
-    if id
-        .variable("read_only")
-        .is_some_and(|v| v == "OFF" || v == "0")
-    {
+    if !id.read_only {
         run.observer.warn(
             "read_only is off: sessions that write to the tables of the dump wait until it has read them"
                 .into(),
         );
     }
-    let running: Vec<&str> = channels
-        .iter()
-        .filter(|c| c.applies)
-        .map(|c| c.name.as_str())
-        .collect();
-    let still: Vec<&str> = channels
-        .iter()
-        .filter(|c| !c.applies)
-        .map(|c| c.name.as_str())
-        .collect();
+    let (running, still): (Vec<_>, Vec<_>) = channels.iter().partition(|c| c.applies);
+    let running: Vec<&str> = running.iter().map(|c| c.name.as_str()).collect();
     if !still.is_empty() {
+        let names: Vec<String> = still.iter().map(|c| quote::text(&c.name)).collect();
         run.observer.warn(printable(&format!(
             "the applier does not run, and will not be started: channel {}",
-            still
-                .iter()
-                .map(|c| quote::text(c))
-                .collect::<Vec<_>>()
-                .join(", ")
+            names.join(", ")
         )));
     }
     if replica.state.is_none() && !running.is_empty() {

@@ -405,6 +405,7 @@ impl Dump<'_> {
             accounts: None,
             achieved: &achieved,
             exceptions: &exceptions,
+            without_rows: &[],
             identities: &identities,
             tablespaces: &written.tablespaces,
             files: written.files.clone(),
@@ -467,6 +468,8 @@ impl Dump<'_> {
             exceptions.extend(unknown);
         }
         let tables = unreadable::left_out(store, &moved.tables, &mut files, &mut exceptions)?;
+        let given_up = moved.tables.iter().filter(|t| t.unreadable().is_some());
+        let without_rows: Vec<String> = given_up.map(|t| t.table.qualified()).collect();
         if let Some(lock) = options.files.as_ref().and_then(|f| f.lock.as_ref()) {
             exceptions.extend(lock.release()?);
         }
@@ -490,6 +493,7 @@ impl Dump<'_> {
             accounts: accounts.as_ref(),
             achieved: &achieved,
             exceptions: &exceptions,
+            without_rows: &without_rows,
             identities: &identities,
             tablespaces: &written.tablespaces,
             files,

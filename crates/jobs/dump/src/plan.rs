@@ -220,21 +220,15 @@ fn from_files(
 ) -> Result<Option<Vec<Piece>>> {
     let Some(files) = files else { return Ok(None) };
     let of = &table.series[series];
-    let lock = files.lock.as_deref();
-    // Of another engine is the better reason, which is said below.
-    let other = !table.table.engine.eq_ignore_ascii_case("InnoDB");
-    let opened = match other || lock.is_none_or(|l| l.covers(&table.table)) {
-        true => table_files::open(
-            &files.read_from,
-            &table.table,
-            of.partition.as_deref(),
-            &of.plan,
-            &run.limiter,
-            id.is_mariadb(),
-            lock,
-        ),
-        false => Err("the server did not lock its files".into()),
-    };
+    let opened = table_files::open(
+        &files.read_from,
+        &table.table,
+        of.partition.as_deref(),
+        &of.plan,
+        &run.limiter,
+        id.is_mariadb(),
+        files.lock.as_deref(),
+    );
     let pieces = opened.and_then(|files| {
         let [first, ..] = &files[..] else {
             return Err("it has no file".into());

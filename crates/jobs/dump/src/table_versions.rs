@@ -205,7 +205,7 @@ fn read_versions(conn: &mut Conn, id: &Identity, catalog: &Catalog) -> Result<Ve
     Ok(marks)
 }
 
-/// The tables of a schema that are asked for one by one: the rest of it may be large.
+/// So many tables of a schema are asked for by their names: the rest of it may be large.
 const FEW: usize = 20;
 
 /// When the tables of a schema were created.

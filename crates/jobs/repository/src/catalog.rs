@@ -114,6 +114,9 @@ pub struct Entry {
     /// What is not part of the backup, or not of one moment with the rest.
     #[serde(default)]
     pub exceptions: Vec<String>,
+    /// Tables of which it has no rows, because they could not be read, or changed meanwhile; quoted and qualified.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tables_without_rows: Vec<String>,
     /// The archive's manifest, so that an exchanged archive is noticed; the list of its files if it is encrypted.
     pub manifest: archive::FileRecord,
 }
@@ -160,6 +163,7 @@ impl Entry {
             definitions_lock_ms: None,
             selection: Selection::of(manifest),
             exceptions: manifest.consistency.exceptions.clone(),
+            tables_without_rows: manifest.consistency.tables_without_rows.clone(),
             impact: None,
             encrypted: false,
             manifest: stored,
@@ -197,6 +201,7 @@ impl Entry {
             definitions_lock_ms: Some(manifest.locks.definitions_ms),
             selection: None,
             exceptions: manifest.exceptions.clone(),
+            tables_without_rows: Vec::new(),
             impact: None,
             encrypted: false,
             manifest: stored,
@@ -242,6 +247,7 @@ impl Entry {
             definitions_lock_ms: None,
             selection: None,
             exceptions: Vec::new(),
+            tables_without_rows: Vec::new(),
             impact: None,
             encrypted: true,
             manifest: listed.index,

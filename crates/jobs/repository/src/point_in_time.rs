@@ -86,6 +86,14 @@ pub fn plan(
             }
             Err(e) => return Err(e),
         };
+        if !entry.tables_without_rows.is_empty() {
+            // The log would go on with rows that are not there, and where it only adds some, nothing would tell.
+            why.push(base::units::printable(&format!(
+                "{name} has no rows of {}: they could not be read, or changed while it was taken",
+                entry.tables_without_rows.join(", ")
+            )));
+            continue;
+        }
         match way(&kept, &entry, target)? {
             Ok(route) if route.missing.is_empty() || across_gap => {
                 if let Some(reason) = begins_again(&kept, &entry, &route) {

@@ -173,6 +173,8 @@ pub fn finish(
         mode: MODE.to_owned(),
         lock_ms: 0,
         exceptions: exceptions.clone(),
+        // Of a rescued table there are the rows that could be read.
+        tables_without_rows: Vec::new(),
     };
     manifest.options = root.options;
     manifest.sum_up();

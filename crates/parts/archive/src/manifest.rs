@@ -113,6 +113,9 @@ pub struct Consistency {
     /// What does not belong to the moment, one line each.
     #[serde(default)]
     pub exceptions: Vec<String>,
+    /// Tables of which there are no rows, because they could not be read, or changed meanwhile; quoted and qualified.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tables_without_rows: Vec<String>,
 }
 
 /// The snapshot's place in the binary log; a server without one has none of these.
@@ -382,7 +385,9 @@ impl Manifest {
     /// Whether its dump left rows of some tables out, or of all.
     pub fn lacks_rows(&self) -> bool {
         let chosen = |t: &TableRecord| t.condition.is_some() || !t.partitions.is_empty();
-        self.is_without_rows() || self.tables.iter().any(chosen)
+        self.is_without_rows()
+            || self.tables.iter().any(chosen)
+            || !self.consistency.tables_without_rows.is_empty()
     }
 
     /// A manifest of this version without content.

@@ -235,8 +235,6 @@ fn no_limits() -> Vec<Setting> {
         if_known("wait_timeout", PATIENCE),
         if_known("net_write_timeout", PATIENCE),
         if_known("net_read_timeout", PATIENCE),
-        if_known("sql_select_limit", u64::MAX),
-        if_known("sql_big_selects", 1),
         // Milliseconds on MySQL, seconds on MariaDB; 0 is "no limit" on both.
         if_known("max_execution_time", 0),
         if_known("max_statement_time", 0),

@@ -185,18 +185,6 @@ impl Volume {
         found.map(|(_, settled)| *settled)
     }
 
-    /// The fewest runs that a pattern has.
-    pub fn fewest_runs(&self) -> usize {
-        let counts = self.runs.iter().map(|r| r.runs.len());
-        counts.min().unwrap_or(0)
-    }
-
-    /// The most runs that a pattern has.
-    pub fn most_runs(&self) -> usize {
-        let counts = self.runs.iter().map(|r| r.runs.len());
-        counts.max().unwrap_or(0)
-    }
-
     /// Whether the rate of a pattern may be relied on: there are several runs, and they agree more or less.
     pub fn is_reliable(&self, pattern: Pattern) -> bool {
         const RUNS: usize = 3;

@@ -85,6 +85,8 @@ pub struct Summary {
     pub windows: (Duration, Duration),
     /// Runs that were asked for.
     pub runs: u32,
+    /// The patterns that were to be measured.
+    pub patterns: Vec<Pattern>,
     /// The limit on what is read and written, in bytes per second.
     pub max_rate: Option<u64>,
     /// The limit on the time of all of it, and what was not measured because of it.
@@ -186,6 +188,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         no_ring,
         windows: (ramp, measure),
         runs: options.runs,
+        patterns,
         max_rate: run.disk_limiter.rate(),
         longest: options.longest,
         left_out,

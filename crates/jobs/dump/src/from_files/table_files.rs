@@ -111,6 +111,9 @@ pub fn open(
     if !table.engine.eq_ignore_ascii_case("InnoDB") {
         return Err(format!("engine {}", table.engine).into());
     }
+    if lock.is_some_and(|lock| !lock.covers(table)) {
+        return Err("the server did not lock its files".into());
+    }
     let paths = paths::of_table(datadir, &table.schema, &table.name, partition)?;
     if partition.is_none() && paths.len() < table.partitions.len() {
         return Err("some of its partitions are in other places (DATA DIRECTORY)".into());

@@ -114,7 +114,7 @@ fn of_archive(t: &Target<'_>, plan: &LoadPlan) -> Result<Executed> {
             }
             if m.lacks_rows() {
                 return Err(none(
-                    "the archive lacks rows of its tables (--where, --partitions, --ddl-only), and the source's log would change some that the target does not have",
+                    "the archive lacks rows of its tables (its dump left them out, or could not read them), and the source's log would change some that the target does not have",
                 ));
             }
             let p = &m.position;

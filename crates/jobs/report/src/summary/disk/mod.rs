@@ -48,13 +48,12 @@ pub fn disk(d: &bench::disk::Summary) -> Summary {
             .key("engine", d.engine.to_string())
             .key("no_io_uring", &d.no_ring),
     );
-    let fewest = d.volumes.iter().map(Volume::fewest_runs).min();
-    let fewest = fewest.unwrap_or(0);
+    let (fewest, most) = runs_made(d);
     s.add(
         Item::new("measured")
             .shown(format!(
                 "{} of each pattern, each {} after {}",
-                made(d),
+                made(d.runs, fewest, most),
                 seconds(d.windows.1.as_secs_f64()),
                 seconds(d.windows.0.as_secs_f64())
             ))
@@ -120,17 +119,28 @@ pub fn disk(d: &bench::disk::Summary) -> Summary {
     s
 }
 
+/// The fewest and the most runs that a pattern has in a directory.
+fn runs_made(d: &bench::disk::Summary) -> (usize, usize) {
+    let of = |v: &Volume| {
+        d.patterns
+            .iter()
+            .map(|p| v.runs(*p).len())
+            .collect::<Vec<_>>()
+    };
+    let counts: Vec<usize> = d.volumes.iter().flat_map(of).collect();
+    let (fewest, most) = (counts.iter().min(), counts.iter().max());
+    (fewest.copied().unwrap_or(0), most.copied().unwrap_or(0))
+}
+
 /// How many runs were made, and of how many.
-fn made(d: &bench::disk::Summary) -> String {
-    let fewest = d.volumes.iter().map(Volume::fewest_runs).min().unwrap_or(0);
-    let most = d.volumes.iter().map(Volume::most_runs).max().unwrap_or(0);
-    let asked = d.runs as usize;
-    if fewest == asked {
-        return things(d.runs.into(), "run");
+fn made(asked: u32, fewest: usize, most: usize) -> String {
+    let all = things(asked.into(), "run");
+    if fewest == asked as usize {
+        return all;
     }
     match fewest == most {
-        true => format!("{fewest} of {}", things(d.runs.into(), "run")),
-        false => format!("{fewest} to {most} of {}", things(d.runs.into(), "run")),
+        true => format!("{fewest} of {all}"),
+        false => format!("{fewest} to {most} of {all}"),
     }
 }
 
