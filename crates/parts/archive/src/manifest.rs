@@ -384,10 +384,24 @@ impl Manifest {
 
     /// Whether its dump left rows of some tables out, or of all.
     pub fn lacks_rows(&self) -> bool {
-        let chosen = |t: &TableRecord| t.condition.is_some() || !t.partitions.is_empty();
-        self.is_without_rows()
-            || self.tables.iter().any(chosen)
-            || !self.consistency.tables_without_rows.is_empty()
+        !self.why_rows_lack().is_empty()
+    }
+
+    /// Why it lacks rows of its tables: the options of its dump that left them out, and the tables
+    /// whose rows could not be dumped. Nothing if it has all of them.
+    pub fn why_rows_lack(&self) -> Vec<String> {
+        let any = |chosen: fn(&TableRecord) -> bool| self.tables.iter().any(chosen);
+        let options = [
+            (self.is_without_rows(), "--ddl-only"),
+            (any(|t| t.condition.is_some()), "--where"),
+            (any(|t| !t.partitions.is_empty()), "--partitions"),
+        ];
+        let given = options.into_iter().filter(|(given, _)| *given);
+        let mut why: Vec<String> = given.map(|(_, o)| format!("dumped with {o}")).collect();
+        for table in &self.consistency.tables_without_rows {
+            why.push(format!("no rows of {table} could be dumped"));
+        }
+        why
     }
 
     /// A manifest of this version without content.

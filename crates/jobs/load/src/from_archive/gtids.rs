@@ -113,9 +113,10 @@ fn of_archive(t: &Target<'_>, plan: &LoadPlan) -> Result<Executed> {
                 ));
             }
             if m.lacks_rows() {
-                return Err(none(
-                    "the archive lacks rows of its tables (its dump left them out, or could not read them), and the source's log would change some that the target does not have",
-                ));
+                return Err(none(&format!(
+                    "the archive lacks rows of its tables ({}), and the source's log would change some that the target does not have",
+                    m.why_rows_lack().join(", ")
+                )));
             }
             let p = &m.position;
             match mariadb {
