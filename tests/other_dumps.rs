@@ -3,6 +3,7 @@
 //! target is touched.
 
 mod bad;
+mod chosen;
 mod directories;
 mod resume;
 mod rich;

@@ -209,10 +209,6 @@ fn errors_that_only_the_target_finds(pair: &Pair) {
         "0"
     );
     forget(pair, &["a1"]);
-    // A selection would have no effect: it is refused.
-    load(WHOLE.as_bytes(), &["--exclude-tables", "a1.t"])
-        .code(2)
-        .says(&["loaded completely"]);
     untouched(pair);
 }
 

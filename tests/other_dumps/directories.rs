@@ -73,8 +73,23 @@ fn a_dump_of_mydumper(pair: &Pair) {
             WHERE routine_schema = 'a1'",
         );
     }
-    // A mydumper that was killed leaves no metadata.
+    // One table under another name, in a schema of its own.
     forget(pair, &["a1"]);
+    let names = ["--tables", "a1.big", "--map-table", "a1.big=b2.large"];
+    loading(pair, &out, &names).run().ok();
+    let held = |server: &testkit::Server, table: &str| {
+        let sql = format!(
+            "SELECT COUNT(*), SUM(CRC32(CONCAT_WS('|', id, u, t, HEX(b), bt + 0, ts))) FROM {table}"
+        );
+        server.client(&sql).expect("rows")
+    };
+    assert_eq!(
+        held(pair.target(), "b2.large"),
+        held(pair.source(), "a1.big")
+    );
+    assert_eq!(pair.target_schemas(), ["b2"]);
+    forget(pair, &["b2"]);
+    // A mydumper that was killed leaves no metadata.
     std::fs::rename(out.join("metadata"), out.join("metadata.partial")).expect("renamed");
     loading(pair, &out, &[]).run().code(5).says(&["incomplete"]);
     untouched(pair);

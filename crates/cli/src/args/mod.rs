@@ -201,14 +201,19 @@ pub struct Selection {
 impl Selection {
     /// Whether nothing was selected or excluded.
     pub fn is_empty(&self) -> bool {
-        [
-            &self.include_schemas,
-            &self.exclude_schemas,
-            &self.include_tables,
-            &self.exclude_tables,
-        ]
-        .iter()
-        .all(|l| l.is_empty())
+        self.given().is_none()
+    }
+
+    /// The first option that was given.
+    pub fn given(&self) -> Option<&'static str> {
+        let options = [
+            (&self.include_schemas, "--include-schemas"),
+            (&self.exclude_schemas, "--exclude-schemas"),
+            (&self.include_tables, "--include-tables"),
+            (&self.exclude_tables, "--exclude-tables"),
+        ];
+        let mut given = options.into_iter().filter(|(list, _)| !list.is_empty());
+        given.next().map(|(_, option)| option)
     }
 }
 

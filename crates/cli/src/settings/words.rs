@@ -323,7 +323,9 @@ mod tests {
         let script = dir.path().join("x.sql");
         std::fs::write(&script, "SELECT 1;").unwrap();
         let load = format!("penstock load {}", script.display());
-        assert_eq!(kept(&load, file), "--max-rate=20M --threads=3");
+        let of_archives = "--analyze --max-rate=20M --skip-damaged --threads=3";
+        assert_eq!(kept(&load, of_archives), "--max-rate=20M --threads=3");
+        assert_eq!(kept(&load, file), file);
         // Options that need each other.
         let restart = "--server-command=x --server-config=/c --threads=3 --tune=max";
         assert_eq!(kept("penstock load d", restart), restart);

@@ -68,6 +68,19 @@ pub struct Statement {
 }
 
 impl Statement {
+    /// One that nothing has been changed of.
+    pub fn new(kind: Allowed, text: String, dialect: Dialect) -> Self {
+        Self {
+            kind,
+            text,
+            dialect,
+            notes: Vec::new(),
+            left: Vec::new(),
+            definer: None,
+            unsure: None,
+        }
+    }
+
     /// What kind of object a statement creates after the rows, and its name without schema.
     pub fn object(&self) -> Option<(&'static str, String)> {
         // Under ANSI_QUOTES, which packages always have, names are in double quotes.
@@ -140,15 +153,7 @@ pub fn statements_in(schema: Option<&str>, file: &str, text: &str) -> Result<Vec
             .hint("leave the object out with --exclude-tables, or, if you trust it, take the statement out of the file and run it yourself")
         })?;
         if kind != Allowed::Empty {
-            out.push(Statement {
-                kind,
-                text,
-                dialect,
-                notes: Vec::new(),
-                left: Vec::new(),
-                definer: None,
-                unsure: None,
-            });
+            out.push(Statement::new(kind, text, dialect));
         }
         if last {
             break;

@@ -38,12 +38,35 @@ pub fn rename(archive: &mut Archive, map: &NameMap, filter: &Filter) {
     }
 }
 
+/// What an archive or a dump holds, under its own names.
+pub struct Held<'a> {
+    /// Schemas.
+    pub schemas: BTreeSet<&'a str>,
+    /// Tables and views: schema and name.
+    pub tables: BTreeSet<(&'a String, &'a String)>,
+    /// Those of them that are views.
+    pub views: BTreeSet<(&'a String, &'a String)>,
+}
+
 /// Refuses a map that the selected part of an archive cannot have: a source that is not there, or two objects of one name.
 pub fn check(archive: &Archive, map: &NameMap, filter: &Filter) -> Result<()> {
+    let tables = archive.tables().map(|t| (&t.schema, &t.name));
+    let views: BTreeSet<(&String, &String)> =
+        archive.views().map(|v| (&v.schema, &v.name)).collect();
+    let held = Held {
+        schemas: archive.schemas().iter().map(|s| s.name.as_str()).collect(),
+        tables: tables.chain(views.iter().copied()).collect(),
+        views,
+    };
+    check_held(&held, map, filter)
+}
+
+/// The same for what a dump of another tool holds.
+pub fn check_held(held: &Held<'_>, map: &NameMap, filter: &Filter) -> Result<()> {
     if map.is_empty() {
         return Ok(());
     }
-    let schemas: BTreeSet<&str> = archive.schemas().iter().map(|s| s.name.as_str()).collect();
+    let schemas = &held.schemas;
     let selected = schemas.iter().filter(|s| filter.schema(s));
     let mut targets: BTreeMap<&str, &str> = BTreeMap::new();
     for (old, _) in map.schemas() {
@@ -60,16 +83,12 @@ pub fn check(archive: &Archive, map: &NameMap, filter: &Filter) -> Result<()> {
             ));
         }
     }
-    let tables = archive.tables().map(|t| (&t.schema, &t.name));
-    let views = archive.views().map(|v| (&v.schema, &v.name));
-    let views: BTreeSet<(&String, &String)> = views.collect();
-    let all: BTreeSet<(&String, &String)> = tables.chain(views.iter().copied()).collect();
     for ((schema, table), (new_schema, _)) in map.tables() {
         let name = quote::qualified(schema, table);
-        let there = all.contains(&(schema, table));
+        let there = held.tables.contains(&(schema, table));
         let option = format!("--map-table {name}");
         found(there, filter.table(schema, table), &option, "table or view")?;
-        if views.contains(&(schema, table)) && new_schema != map.schema(schema) {
+        if held.views.contains(&(schema, table)) && new_schema != map.schema(schema) {
             return Err(Error::new(
                 Kind::Usage,
                 format!("{option} would take a view into another schema, where its names without a schema mean other tables"),
@@ -78,7 +97,8 @@ pub fn check(archive: &Archive, map: &NameMap, filter: &Filter) -> Result<()> {
         }
     }
     let mut targets: BTreeMap<(String, String), String> = BTreeMap::new();
-    for (schema, table) in all.into_iter().filter(|(s, t)| filter.table(s, t)) {
+    let selected = held.tables.iter().filter(|(s, t)| filter.table(s, t));
+    for (schema, table) in selected {
         let new = map.table(schema, table);
         let shown = quote::qualified(&new.0, &new.1);
         let name = quote::qualified(schema, table);

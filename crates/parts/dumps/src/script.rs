@@ -39,7 +39,7 @@ const READ: usize = 512 * 1024;
 pub const LIMIT: usize = 1 << 30;
 
 /// One statement.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statement {
     /// Its bytes, without the delimiter and without white space around it.
     pub text: Vec<u8>,

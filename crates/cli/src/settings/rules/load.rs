@@ -1,6 +1,5 @@
 //! `load` and `restore`: what fits what is loaded, and the server that it is loaded into.
 
-use super::names::no_names;
 use super::refused::refuse;
 use crate::args::load::{Load, Loading};
 use crate::args::values::{Existing, GtidPurged, ImportMode, Only, Tune};
@@ -329,20 +328,15 @@ pub fn load_of(a: &Load, loaded: Loaded) -> Result<()> {
         }
         return Ok(());
     }
-    if !a.how.selection.is_empty() || a.how.programs.given().is_some() {
-        // A part of a script is not a smaller dump: its statements depend on each other.
+    let chosen = a.how.selection.given().or(a.how.programs.given());
+    if stream && let Some(option) = chosen.or(a.how.names.given()) {
         return refuse(
-            "dumps of other tools are loaded completely: schemas and tables cannot be selected",
-            "omit the selection, or load the dump into another server and dump the selection from there with penstock",
+            format!(
+                "{option} needs two passes over a dump of another tool, and standard input can be read once"
+            ),
+            "load it from a file, which may be compressed (.gz, .zst, .bz2, .xz)",
         );
     }
-    no_names(
-        &a.how.names,
-        &format!(
-            "{from} is a dump of another tool, whose statements name schemas and tables themselves"
-        ),
-        "a dump that does not name its schema goes into any: --schema NAME; otherwise load it under its own names into a new data directory (--datadir), dump the schema from there with penstock, and load that archive under another name",
-    )?;
     if !a.how.encryption.is_empty() {
         return refuse(
             format!(

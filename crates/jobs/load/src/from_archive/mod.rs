@@ -134,7 +134,10 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         ));
     }
     precheck::target(&mut target, plan)?;
-    target.report.notes.extend(renamed(plan));
+    target
+        .report
+        .notes
+        .extend(crate::rename::in_words(&options.names));
     let asked = &plan.archive.root().compatibility_options;
     if asked.iter().any(|o| o == "create_invisible_pks") {
         target.report.remarks.push("tables without a primary key are created as they are in the archive: its option create_invisible_pks has MySQL Shell add one".into());
@@ -295,26 +298,6 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         work: (!resumed).then_some(work),
         ..Summary::of(target, tuning.finish())
     })
-}
-
-/// Which names are others than in the archive, for the user.
-fn renamed(plan: &LoadPlan) -> Vec<String> {
-    let Some(renaming) = &plan.renaming else {
-        return Vec::new();
-    };
-    let schemas = renaming
-        .map
-        .schemas()
-        .map(|(old, new)| (server::quote::ident(old), server::quote::ident(new)));
-    let name = |n: &(String, String)| server::quote::qualified(&n.0, &n.1);
-    let tables = renaming
-        .map
-        .tables()
-        .map(|(old, new)| (name(old), name(new)));
-    schemas
-        .chain(tables)
-        .map(|(old, new)| format!("{old} of the source is {new} here"))
-        .collect()
 }
 
 /// The tables that no digest can be taken of.

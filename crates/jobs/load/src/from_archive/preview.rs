@@ -98,7 +98,7 @@ pub fn preview(run: &Run, options: &Options) -> Result<Preview> {
     let stored = |t: &Table| t.chunks.iter().map(|c| c.stored_bytes).sum::<u64>();
     let mut exceptions: Vec<String> = plan.damaged.iter().map(|d| d.what.clone()).collect();
     exceptions.append(&mut t.report.exceptions);
-    let mut notes = super::renamed(&plan);
+    let mut notes = crate::rename::in_words(&options.names);
     notes.append(&mut t.report.notes);
     notes.sort();
     notes.dedup();

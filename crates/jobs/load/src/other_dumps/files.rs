@@ -35,6 +35,8 @@ pub struct InputFile {
     pub schema_given: bool,
     /// What is in it.
     pub content: Content,
+    /// The only table that its statements are about, where the name of the file says so.
+    pub rows_of: Option<String>,
     /// Whether a semicolon is a delimiter only before a line end, as mydumper writes.
     pub line_ends: bool,
     /// Whether its last statement may lack its delimiter: only in files of tools that record in another way
@@ -70,6 +72,7 @@ impl InputFile {
             schema: schema.cloned(),
             schema_given: false,
             content: Content::Sql,
+            rows_of: None,
             line_ends: false,
             open_end: false,
         }
@@ -243,6 +246,7 @@ fn files_of_directory(from: &Path, dump: &Dump, given: Option<&String>) -> Resul
                 schema: name.clone(),
                 schema_given: false,
                 content,
+                rows_of: Some(table.clone()),
                 line_ends: false,
                 open_end: false,
             });

@@ -1,7 +1,7 @@
 //! Dumps of other tools: scripts of mysqldump and mariadb-dump; directories of mydumper, `--tab`, `--dir`
 //! and CSV.
 //!
-//! Steps, each a file: `files` (which files, in which order), `survey` (one pass over all of them before
+//! Steps, each a file: `files` (which files, in which order), `chosen` (which part of it, under which names), `survey` (one pass over all of them before
 //! the target is touched: is the dump complete, what does it create, may all of it run by
 //! `statement_policy`), `replay` (statements in their order; the rows of INSERTs go to the loaders in
 //! batches), `batch` (rows as lines for LOAD DATA, several tables and several batches of one table at a
@@ -12,6 +12,7 @@
 //! order; the server counts every row that was sent, without a warning.
 
 mod batch;
+mod chosen;
 mod files;
 mod header_row;
 mod replay;
@@ -25,6 +26,7 @@ use crate::previous_load::{Input, PreviousLoad};
 use crate::{Options, Summary, Target, check_writable};
 use base::units::printable;
 use base::{Error, Kind, Result};
+use chosen::Chosen;
 use instance::tune;
 use run::Run;
 use std::path::Path;
@@ -136,17 +138,18 @@ fn unknown(from: &Path, e: &dumps::Error) -> Result<bool> {
 /// Loads a dump that another tool wrote.
 pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let start = Instant::now();
-    if !options.filter.is_empty() {
-        // A part of a script is not a smaller dump: its statements depend on each other.
+    let chosen = Chosen::of(options);
+    let mut files = files::of(options)?;
+    if !chosen.is_whole() && !files.rereadable {
         return Err(Error::new(
             Kind::Usage,
-            "dumps of other tools are loaded completely: schemas and tables cannot be selected",
+            "a selection, or other names, need two passes over a dump, and a pipe can be read once",
         )
-        .hint("omit the selection, or load the dump into another server and dump the selection from there with penstock"));
+        .hint("load it from a file, which may be compressed (.gz, .zst, .bz2, .xz)"));
     }
-    let files = files::of(options)?;
+    let passed_over = chosen.files(&mut files);
     let survey = if files.rereadable {
-        Some(survey::survey(run, options, &files)?)
+        Some(survey::survey(run, options, &files, &chosen, passed_over)?)
     } else {
         None
     };
@@ -160,7 +163,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let bytes = survey.as_ref().map_or(0, |s| s.bytes);
     let nothing = || Ok(());
     let mut done = with_managed_instance(run, options, bytes, None, nothing, |options| {
-        load_surveyed(run, options, &files, survey.as_ref())
+        load_surveyed(run, options, &files, survey.as_ref(), &chosen)
     })?;
     done.seconds = start.elapsed().as_secs_f64();
     Ok(done)
@@ -172,6 +175,7 @@ fn load_surveyed(
     options: &Options,
     files: &files::InputFiles,
     survey: Option<&survey::Survey>,
+    chosen: &Chosen<'_>,
 ) -> Result<Summary> {
     let bytes = survey.map_or(0, |s| s.bytes);
     let input = Input {
@@ -204,7 +208,11 @@ fn load_surveyed(
         session: target.conn.id(),
     };
     let tuning = target.tuned(&profile)?;
-    let done = replay::load(&mut target, files, survey, journal);
+    target
+        .report
+        .notes
+        .extend(crate::rename::in_words(&options.names));
+    let done = replay::load(&mut target, files, survey, chosen, journal);
     let done = done.map_err(|e| input.partial_load_hint(e, &target))?;
     Ok(Summary {
         schemas: done.schemas,

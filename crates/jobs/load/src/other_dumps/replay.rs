@@ -8,6 +8,7 @@ mod objects;
 mod state;
 
 use super::batch::Loaders;
+use super::chosen::{Chosen, Fate, Known};
 use super::files::{Content, InputFile, InputFiles};
 use super::statement_policy::resolved;
 use super::statement_policy::{self, Unsupported, why_unsupported};
@@ -27,6 +28,7 @@ use run::bottleneck;
 use run::failure;
 use server::{quote, session};
 use state::{Deferred, Key, KnownObjects, ScriptState};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -54,12 +56,15 @@ pub struct Loaded {
 struct Replay<'a, 'b> {
     t: &'a mut Target<'b>,
     survey: Option<&'a Survey>,
+    chosen: &'a Chosen<'a>,
     journal: Option<Arc<Journal>>,
     script: ScriptState,
     known: KnownObjects,
     batch: OpenBatch,
     queue: Queue<'a>,
     deferred: Deferred,
+    /// Schemas that were there, with the character set and collation that they had.
+    defaults: BTreeMap<String, String>,
     /// Statements that may not run, and were skipped.
     skipped: Vec<Unsupported>,
 }
@@ -75,6 +80,7 @@ pub fn load(
     t: &mut Target<'_>,
     files: &InputFiles,
     survey: Option<&Survey>,
+    chosen: &Chosen<'_>,
     journal: Option<Journal>,
 ) -> Result<Loaded> {
     let run = t.run;
@@ -104,12 +110,14 @@ pub fn load(
     let mut replay = Replay {
         t,
         survey,
+        chosen,
         journal: journal.map(Arc::new),
         script: ScriptState::default(),
         known: KnownObjects::default(),
         batch: OpenBatch::default(),
         queue: Queue::new(sender, &open, &phase.counters),
         deferred: Deferred::default(),
+        defaults: BTreeMap::new(),
         skipped: Vec::new(),
     };
     let mut roles: Vec<Role<'_, '_, '_>> = vec![Role::Replay(&mut replay)];
@@ -155,9 +163,13 @@ impl Replay<'_, '_> {
                 session::for_ddl(&mut self.t.conn, &self.t.id)
                     .map_err(|e| failure::server("cannot prepare a session", e))?;
             }
-            if let Some(schema) = file.schema.clone().filter(|_| !file.schema_given) {
-                self.create_schema(&schema)?;
-                self.use_schema(&schema)?;
+            self.script.home = file.schema.clone();
+            if let Some(schema) = file.schema.as_deref().filter(|_| !file.schema_given) {
+                let schema = self.chosen.schema(schema);
+                if self.has_part_in(&schema) {
+                    self.create_schema(&schema)?;
+                    self.use_schema(&schema)?;
+                }
             }
             match &file.content {
                 Content::Sql => self.sql_file(file, n, files.list.len(), stop)?,
@@ -223,9 +235,19 @@ impl Replay<'_, '_> {
         s: Statement,
         stop: &Stop<'_>,
     ) -> Result<()> {
-        let found = classify(&s.text, s.dialect);
-        let place = || format!("{}, line {}", file.name(), s.line);
-        if let Some(why) = why_unsupported(&found, self.script.schema.as_deref()) {
+        let mut s = s;
+        let (name, line) = (file.name(), s.line);
+        let place = || format!("{name}, line {line}");
+        let mut found = classify(&s.text, s.dialect);
+        let mut why = None;
+        if !self.chosen.is_whole() {
+            match self.choose(&mut s, &found.kind, &place())? {
+                Fate::Kept => found = classify(&s.text, s.dialect),
+                Fate::LeftOut => return Ok(()),
+                Fate::Unclear(reason) => why = Some(reason),
+            }
+        }
+        if let Some(why) = why_unsupported(&found, self.script.schema.as_deref()).or(why) {
             let skipped = Unsupported {
                 place: place(),
                 why,
@@ -353,12 +375,104 @@ impl Replay<'_, '_> {
                 self.wait_for_rows(stop)?;
                 self.once(file, n, &s, &place())
             }
-            StatementKind::AlterTable(_) | StatementKind::AlterDatabase(_) => {
+            StatementKind::AlterTable(_) => {
                 self.begin_journal()?;
                 self.wait_for_rows(stop)?;
                 self.execute(&s.text, &place(), true)
             }
+            StatementKind::AlterDatabase(name) => {
+                self.begin_journal()?;
+                self.wait_for_rows(stop)?;
+                if let Some(schema) = name.or_else(|| self.script.schema.clone()) {
+                    self.keep_default(&schema)?;
+                }
+                self.execute(&s.text, &place(), true)
+            }
         }
+    }
+
+    /// Finds out whether a statement is about the chosen part, gives it its new names, and goes to the schema that it
+    /// belongs to.
+    fn choose(&mut self, s: &mut Statement, kind: &StatementKind, place: &str) -> Result<Fate> {
+        let home = self.script.home.clone();
+        let fate = self.chosen.fate(kind, home.as_deref());
+        if let StatementKind::Use(name) = kind {
+            self.script.home = Some(name.clone());
+            let schema = self.chosen.schema(name);
+            if !self.has_part_in(&schema) {
+                return Ok(Fate::LeftOut);
+            }
+            if self.chosen.renames() {
+                self.create_schema(&schema)?;
+            }
+            s.text = format!("USE {}", quote::ident(&schema)).into_bytes();
+            return Ok(Fate::Kept);
+        }
+        if fate != Fate::Kept {
+            return Ok(fate);
+        }
+        let schema = match kind {
+            StatementKind::CreateDatabase(name) => Some(name),
+            StatementKind::AlterDatabase(name) => name.as_ref().or(home.as_ref()),
+            _ => None,
+        };
+        if schema.is_some_and(|name| !self.has_part_in(&self.chosen.schema(name))) {
+            return Ok(Fate::LeftOut);
+        }
+        let known = self.survey.map(|survey| Known {
+            schemas: &survey.whole.schemas,
+            functions: &survey.whole.functions,
+        });
+        let known =
+            known.ok_or_else(|| Error::new(Kind::Internal, "a part of what was not surveyed"))?;
+        let renamed = match self.chosen.rename(s, kind, home.as_deref(), &known) {
+            Ok(renamed) => renamed,
+            Err(why) => return Ok(Fate::Unclear(why)),
+        };
+        if let Some(why) = renamed.unsure {
+            self.refused(format!("{place}: it is not created: {why}"));
+            return Ok(Fate::LeftOut);
+        }
+        self.t.report.notes.extend(renamed.notes);
+        for left in renamed.left {
+            self.refused(format!("{place}: {left}"));
+        }
+        if let Some(schema) = renamed.schema
+            && self.script.schema.as_ref() != Some(&schema)
+        {
+            self.script.flag_schema = None;
+            self.create_schema(&schema)?;
+            self.use_schema(&schema)?;
+        }
+        Ok(Fate::Kept)
+    }
+
+    /// Remembers the character set and collation of a schema that the target had before: dumps change them around triggers
+    /// and routines, and give the schema those of its source then.
+    fn keep_default(&mut self, schema: &str) -> Result<()> {
+        let ours = self.t.resuming || self.t.report.created.iter().any(|c| c == schema);
+        if ours || self.defaults.contains_key(schema) {
+            return Ok(());
+        }
+        let sql = format!(
+            "SELECT CONCAT('CHARACTER SET ', default_character_set_name, ' COLLATE ', default_collation_name) \
+             FROM information_schema.schemata WHERE schema_name = {}",
+            quote::text(schema)
+        );
+        let rows = self.t.conn.fetch(sql);
+        let rows = rows.map_err(|e| failure::wire("cannot look at the target", e))?;
+        let cell = rows.into_iter().flatten().flatten().next();
+        if let Some(default) = cell {
+            let default = String::from_utf8_lossy(&default).into_owned();
+            self.defaults.insert(schema.to_owned(), default);
+        }
+        Ok(())
+    }
+
+    /// Whether anything that is chosen goes into a schema of the target.
+    fn has_part_in(&self, schema: &str) -> bool {
+        let survey = self.survey.filter(|_| !self.chosen.is_whole());
+        survey.is_none_or(|s| s.schemas.iter().any(|there| there == schema))
     }
 
     fn key(&self, name: &Name) -> Result<Key> {

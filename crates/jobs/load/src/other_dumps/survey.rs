@@ -1,6 +1,7 @@
 //! One pass over a dump before the target is touched: whether it is complete, what it creates, how big its
 //! tables are, and whether all of it may run.
 
+use super::chosen::{Chosen, Fate};
 use super::files::{Content, InputFiles};
 use super::statement_policy::{self, Unsupported, resolved, why_unsupported};
 use crate::{Options, Target, refused};
@@ -15,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::sync::{Arc, Mutex};
 
-/// What a dump contains.
+/// What a dump contains, of the part that is chosen and under the names that it gets.
 #[derive(Default)]
 pub struct Survey {
     /// Schemas that it creates or uses, in order.
@@ -24,12 +25,54 @@ pub struct Survey {
     pub tables: BTreeMap<(String, String), u64>,
     /// Other objects that it creates: schema and name.
     pub objects: BTreeSet<(String, String)>,
+    /// All of the dump, under its own names.
+    pub whole: Whole,
     /// Whether it says itself which schema it is for, so that `--schema` cannot.
     pub names_schema: bool,
     /// Uncompressed bytes in all.
     pub bytes: u64,
     /// Distinguishes this dump from any other.
     pub identity: String,
+}
+
+/// What a dump names, whether it is chosen or not.
+#[derive(Default)]
+pub struct Whole {
+    /// Schemas.
+    pub schemas: BTreeSet<String>,
+    /// Tables, with the views that are created as tables first.
+    pub tables: BTreeSet<(String, String)>,
+    /// Views.
+    pub views: BTreeSet<(String, String)>,
+    /// Procedures and functions, without their schemas.
+    pub functions: BTreeSet<String>,
+}
+
+impl Whole {
+    fn take(&mut self, kind: &StatementKind, home: Option<&str>) {
+        match kind {
+            StatementKind::CreateTable(name)
+            | StatementKind::InsertOther(_, Some(name))
+            | StatementKind::LoadData { table: name, .. }
+            | StatementKind::Sequence(name) => self.tables.extend(resolved(name, home)),
+            StatementKind::Insert(head) => {
+                let schema = head.schema.as_deref().or(home);
+                self.tables
+                    .extend(schema.map(|s| (s.to_owned(), head.table.clone())));
+                self.schemas.extend(head.schema.clone());
+            }
+            StatementKind::CreateView(name) => self.views.extend(resolved(name, home)),
+            StatementKind::CreateRoutine(name) => {
+                self.functions.insert(name.name.clone());
+            }
+            StatementKind::CreateDatabase(name) | StatementKind::Use(name) => {
+                self.schemas.insert(name.clone());
+            }
+            _ => {}
+        }
+        let of_objects = kind.objects().iter().filter_map(|n| n.schema.as_deref());
+        self.schemas.extend(of_objects.map(str::to_owned));
+    }
 }
 
 impl Survey {
@@ -45,10 +88,19 @@ impl Survey {
     }
 }
 
-/// Reads all of a dump.
-pub fn survey(run: &Run, options: &Options, files: &InputFiles) -> Result<Survey> {
+/// Reads all of a dump; `passed_over` is what the files have that are not read.
+pub fn survey(
+    run: &Run,
+    options: &Options,
+    files: &InputFiles,
+    chosen: &Chosen<'_>,
+    passed_over: Whole,
+) -> Result<Survey> {
     let phase = run.phase("scanning dump", 1);
-    let mut found = Survey::default();
+    let mut found = Survey {
+        whole: passed_over,
+        ..Survey::default()
+    };
     let hasher = Arc::new(Mutex::new(blake3::Hasher::new()));
     let mut unsupported = Vec::new();
     for file in &files.list {
@@ -59,19 +111,24 @@ pub fn survey(run: &Run, options: &Options, files: &InputFiles) -> Result<Survey
             counters: phase.counters.clone(),
         };
         let mut current = file.schema.clone();
+        found.whole.schemas.extend(current.clone());
         if let Some(schema) = &current
             && !file.schema_given
+            && chosen.takes_schema(schema)
         {
-            found.schema(schema);
+            found.schema(&chosen.schema(schema));
         }
         let mut own_schema = None;
         match &file.content {
             Content::Lines { table, .. } => {
+                let key = (current.unwrap_or_default(), table.clone());
+                found.whole.tables.insert(key.clone());
+                let key = chosen.table(&key.0, &key.1);
+                found.schema(&key.0);
                 let mut reader = reader;
                 let bytes = std::io::copy(&mut reader, &mut std::io::sink()).map_err(|e| {
                     Error::new(Kind::Storage, format!("cannot read {}: {e}", file.name()))
                 })?;
-                let key = (current.unwrap_or_default(), table.clone());
                 *found.tables.entry(key).or_default() += bytes;
             }
             Content::Sql => {
@@ -79,7 +136,28 @@ pub fn survey(run: &Run, options: &Options, files: &InputFiles) -> Result<Survey
                 while let Some(s) = script.next().map_err(|e| file.error(&e))? {
                     run.check()?;
                     let c = classify(&s.text, s.dialect);
-                    if let Some(why) = why_unsupported(&c, current.as_deref()) {
+                    let home = current.as_deref();
+                    let mut why = None;
+                    if !chosen.is_whole() {
+                        found.whole.take(&c.kind, home);
+                        why = match chosen.fate(&c.kind, home) {
+                            Fate::Kept => match chosen.can_rename(&s, &c.kind, home) {
+                                Fate::Unclear(why) => Some(why),
+                                _ => None,
+                            },
+                            Fate::Unclear(why) => Some(why),
+                            Fate::LeftOut => {
+                                if let StatementKind::Use(name) = c.kind {
+                                    found.names_schema = true;
+                                    own_schema.get_or_insert((name.clone(), s.line));
+                                    current = Some(name);
+                                }
+                                script.recycle(s.text);
+                                continue;
+                            }
+                        };
+                    }
+                    if let Some(why) = why_unsupported(&c, home).or(why) {
                         unsupported.push(Unsupported {
                             place: format!("{}, line {}", file.name(), s.line),
                             why,
@@ -92,14 +170,14 @@ pub fn survey(run: &Run, options: &Options, files: &InputFiles) -> Result<Survey
                         own_schema.get_or_insert((name.clone(), s.line));
                     }
                     found
-                        .take(&c.kind, &mut current, s.text.len() as u64)
+                        .take(chosen, &c.kind, &mut current, s.text.len() as u64)
                         .map_err(|name| {
                             no_schema(&name, &format!("{}, line {}", file.name(), s.line))
                         })?;
                     script.recycle(s.text);
                 }
                 if let Some(given) = file.schema.as_ref().filter(|_| file.schema_given)
-                    && !found.schemas.contains(given)
+                    && !found.schemas.contains(&chosen.schema(given))
                     && let Some((own, line)) = own_schema
                 {
                     return Err(not_for(
@@ -122,6 +200,13 @@ pub fn survey(run: &Run, options: &Options, files: &InputFiles) -> Result<Survey
         }
     }
     found.bytes = phase.counters.bytes.get();
+    if !chosen.is_whole() {
+        chosen.check(&found.whole)?;
+        let mut hasher = base::lock(&hasher);
+        for word in chosen.words() {
+            hasher.update(&[0]).update(word.as_bytes());
+        }
+    }
     if found.schemas.is_empty() && unsupported.is_empty() {
         return Err(empty(&options.from));
     }
@@ -190,12 +275,14 @@ impl Survey {
     /// Records a statement; `Err` is a name without a schema.
     fn take(
         &mut self,
+        chosen: &Chosen<'_>,
         kind: &StatementKind,
         current: &mut Option<String>,
         bytes: u64,
     ) -> Result<(), String> {
         let table = |found: &mut Survey, name: &Name, bytes: u64| {
             let key = resolved(name, current.as_deref()).ok_or_else(|| name.name.clone())?;
+            let key = chosen.table(&key.0, &key.1);
             found.schema(&key.0);
             *found.tables.entry(key).or_default() += bytes;
             Ok::<(), String>(())
@@ -213,17 +300,32 @@ impl Survey {
                 table(self, name, bytes)?;
             }
             StatementKind::CreateTable(name) => table(self, name, 0)?,
-            StatementKind::CreateView(name)
-            | StatementKind::CreateRoutine(name)
-            | StatementKind::CreateEvent(name)
-            | StatementKind::CreateTrigger { trigger: name, .. } => {
+            StatementKind::CreateView(name) => {
                 let key = resolved(name, current.as_deref()).ok_or_else(|| name.name.clone())?;
+                let key = chosen.table(&key.0, &key.1);
                 self.schema(&key.0);
                 self.objects.insert(key);
             }
-            StatementKind::CreateDatabase(name) => self.schema(name),
+            StatementKind::CreateTrigger { trigger, table } => {
+                let of = resolved(table, current.as_deref()).ok_or_else(|| table.name.clone())?;
+                let (schema, _) = chosen.table(&of.0, &of.1);
+                let trigger = chosen.trigger(&of.0, &of.1, &trigger.name);
+                self.schema(&schema);
+                self.objects.insert((schema, trigger));
+            }
+            StatementKind::CreateRoutine(name) | StatementKind::CreateEvent(name) => {
+                let key = resolved(name, current.as_deref()).ok_or_else(|| name.name.clone())?;
+                let schema = chosen.schema(&key.0);
+                self.schema(&schema);
+                self.objects.insert((schema, key.1));
+            }
+            StatementKind::CreateDatabase(name) if chosen.takes_schema(name) => {
+                self.schema(&chosen.schema(name));
+            }
             StatementKind::Use(name) => {
-                self.schema(name);
+                if chosen.takes_schema(name) {
+                    self.schema(&chosen.schema(name));
+                }
                 *current = Some(name.clone());
             }
             _ => {}
@@ -292,9 +394,9 @@ pub fn nothing_there(t: &mut Target<'_>, survey: &Survey) -> Result<()> {
         found.join(", ")
     )))
     .hint(if survey.names_schema {
-        "nothing is ever overwritten: drop them, or choose another server"
+        "nothing is ever overwritten: drop them, choose another server, or other names (--map-schema, --map-table)"
     } else {
-        "nothing is ever overwritten: drop them, or choose another server or --schema"
+        "nothing is ever overwritten: drop them, or choose another server, another --schema, or other names (--map-schema, --map-table)"
     }))
 }
 

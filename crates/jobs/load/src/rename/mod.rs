@@ -1,4 +1,4 @@
-//! Statements of an archive for objects that get other names than those they were dumped with.
+//! Statements of an archive, or of another tool's dump, for objects that get other names than those they were dumped with.
 //!
 //! A definition names its own object, and others: the tables of foreign keys and of views, what triggers, routines and events
 //! read and write. Names without a schema mean that of the object, so they follow it by themselves when a schema is mapped;
@@ -9,6 +9,7 @@
 //! What this does not do: look at a server.
 
 mod references;
+pub(crate) mod script;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -133,6 +134,19 @@ fn name_at(list: &[Piece<'_>], at: usize) -> Option<(usize, Option<String>, Stri
     }
 }
 
+/// Which names are others than those of the source, for the user.
+pub(crate) fn in_words(map: &NameMap) -> Vec<String> {
+    let schemas = map
+        .schemas()
+        .map(|(old, new)| (quote::ident(old), quote::ident(new)));
+    let name = |n: &(String, String)| quote::qualified(&n.0, &n.1);
+    let tables = map.tables().map(|(old, new)| (name(old), name(new)));
+    schemas
+        .chain(tables)
+        .map(|(old, new)| format!("{old} of the source is {new} here"))
+        .collect()
+}
+
 /// Rewrites a statement.
 pub(crate) fn statement(s: &mut Statement, names: &Names<'_>) {
     let text = std::mem::take(&mut s.text);
@@ -191,7 +205,7 @@ fn sequence(list: &[Piece<'_>], names: &Names<'_>, edits: &mut Edits) -> Option<
         None => header(list)?.1,
     };
     let (last, schema, name) = name_at(list, at)?;
-    if schema.is_some() {
+    if schema.is_some_and(|s| s != names.home) {
         return None;
     }
     let (_, new) = names.map.table(names.home, &name);

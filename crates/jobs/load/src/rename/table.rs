@@ -16,7 +16,8 @@ pub(super) fn table(
     let mut notes = Vec::new();
     let (_, first) = header(list)?;
     let (mut at, schema, table) = name_at(list, first)?;
-    if schema.is_some() {
+    // In a script it may be there.
+    if schema.is_some_and(|s| s != names.home) {
         return None;
     }
     let (_, new_table) = names.map.table(names.home, &table);

@@ -154,18 +154,18 @@ const LOADING: &[Considered] = &[
         "--mysqld-option lower_case_table_names=1",
         |c| c.has("--datadir"),
     ),
-    ("map-schema", "--map-schema a=b", of_parts),
-    ("map-table", "--map-table a.b=a.c", of_parts),
-    ("include-schemas", "--include-schemas a", of_parts),
-    ("exclude-schemas", "--exclude-schemas a", of_parts),
-    ("include-tables", "--include-tables a.b", of_parts),
-    ("include-triggers", "--include-triggers a.b", of_parts),
-    ("exclude-triggers", "--exclude-triggers a.b", of_parts),
-    ("include-routines", "--include-routines a.b", of_parts),
-    ("exclude-routines", "--exclude-routines a.b", of_parts),
-    ("include-events", "--include-events a.b", of_parts),
-    ("exclude-events", "--exclude-events a.b", of_parts),
-    ("exclude-tables", "--exclude-tables a.b", of_parts),
+    ("map-schema", "--map-schema a=b", chooses),
+    ("map-table", "--map-table a.b=a.c", chooses),
+    ("include-schemas", "--include-schemas a", chooses),
+    ("exclude-schemas", "--exclude-schemas a", chooses),
+    ("include-tables", "--include-tables a.b", chooses),
+    ("include-triggers", "--include-triggers a.b", chooses),
+    ("exclude-triggers", "--exclude-triggers a.b", chooses),
+    ("include-routines", "--include-routines a.b", chooses),
+    ("exclude-routines", "--exclude-routines a.b", chooses),
+    ("include-events", "--include-events a.b", chooses),
+    ("exclude-events", "--exclude-events a.b", chooses),
+    ("exclude-tables", "--exclude-tables a.b", chooses),
     ("max-rate", "--max-rate 20M", always),
     ("identity", "--identity {key}", encrypted),
     (
@@ -181,6 +181,11 @@ fn of_others(c: &Call) -> bool {
 
 fn of_parts(c: &Call) -> bool {
     of_archives(c) && !to_a_moment(c)
+}
+
+/// Where a part can be chosen and named: of another tool's dump too, if it can be read twice.
+fn chooses(c: &Call) -> bool {
+    of_parts(c) || of_others(c) && !c.has("-:script")
 }
 
 /// What can be encrypted: an archive or a snapshot.

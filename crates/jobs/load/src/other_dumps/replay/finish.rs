@@ -97,6 +97,11 @@ impl Replay<'_, '_> {
             self.t.add_foreign_keys(&k)?;
         }
         self.deferred_views()?;
+        for (schema, default) in std::mem::take(&mut self.defaults) {
+            let sql = format!("ALTER DATABASE {} {default}", quote::ident(&schema));
+            self.t
+                .execute(&sql, "cannot give the schema its collation back")?;
+        }
         self.count_rows()?;
         self.compare_with_recorded_counts(files);
         let skipped = statement_policy::grouped(&self.skipped);

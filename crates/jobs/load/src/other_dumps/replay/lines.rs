@@ -26,9 +26,17 @@ impl Replay<'_, '_> {
         form: &Form,
         stop: &Stop<'_>,
     ) -> Result<()> {
+        let (schema, table) = match &file.schema {
+            Some(schema) => {
+                let (schema, table) = self.chosen.table(schema, table);
+                self.create_schema(&schema)?;
+                (Some(schema), table)
+            }
+            None => (None, table.to_owned()),
+        };
         let name = Name {
-            schema: file.schema.clone(),
-            name: table.to_owned(),
+            schema,
+            name: table,
         };
         let table = self.target_table(&name, stop)?;
         let mut form = match form {
@@ -135,6 +143,7 @@ fn form_in_statement(path: &Path) -> Result<Delimited> {
         schema: None,
         schema_given: false,
         content: Content::Sql,
+        rows_of: None,
         line_ends: false,
         open_end: true,
     };

@@ -59,7 +59,12 @@ impl Replay<'_, '_> {
 
     /// Records what the target refused and the load does not need.
     pub(super) fn exception(&mut self, place: &str, e: &wire::ServerError) {
-        let text = printable(&format!("{place}: {e}"));
+        self.refused(format!("{place}: {e}"));
+    }
+
+    /// Records what is not as it was in the dump.
+    pub(super) fn refused(&mut self, text: String) {
+        let text = printable(&text);
         self.t.run.observer.warn(text.clone());
         self.t.report.exceptions.push(text);
     }

@@ -20,8 +20,10 @@ pub(super) type Key = (String, String);
 pub(super) struct ScriptState {
     /// The server that was dumped, as far as the dump says; it holds for all files.
     pub source: Option<Identity>,
-    /// The schema for names without one.
+    /// The schema that is in use on the target, for names without one.
     pub schema: Option<String>,
+    /// The same schema as the dump calls it, where only a part is loaded, or under other names.
+    pub home: Option<String>,
     /// The schema of --schema, until a statement needs it.
     pub flag_schema: Option<String>,
     /// The settings under which the next rows are stored.
