@@ -292,7 +292,12 @@ fn killed_with_other_names(pair: &Pair) {
 both!(scripts_of_other_origin);
 fn scripts_of_other_origin(pair: &Pair) {
     // Names with their schema, keys and counters that come later, as graphical tools export them.
-    let text = "CREATE DATABASE IF NOT EXISTS shop;\n\
+    // Nothing of this name is dropped on the target: another schema is meant.
+    let target = pair.target();
+    target
+        .script(b"CREATE DATABASE shop; CREATE TABLE shop.mine (i INT)")
+        .expect("a table");
+    let text = "DROP DATABASE IF EXISTS shop; CREATE DATABASE IF NOT EXISTS shop;\n\
         CREATE TABLE IF NOT EXISTS shop.`items` (`id` int NOT NULL, `parent` int, `items` varchar(20)) ENGINE=InnoDB;\n\
         CREATE TABLE `shop`.`other` (`id` int NOT NULL PRIMARY KEY) ENGINE=InnoDB;\n\
         INSERT IGNORE INTO `shop`.`items` (`id`, `parent`, `items`) VALUES (1, NULL, 'items'), (2, 1, 'two');\n\
@@ -310,7 +315,6 @@ fn scripts_of_other_origin(pair: &Pair) {
         "shop.items=x.goods",
     ];
     loading(pair, &script, &names).run().ok();
-    let target = pair.target();
     let rows = "SELECT GROUP_CONCAT(id, '=', items ORDER BY id) FROM x.goods";
     assert_eq!(value(target, rows), "1=items,2=new");
     let keys = "SELECT GROUP_CONCAT(DISTINCT index_name ORDER BY index_name) FROM information_schema.statistics WHERE table_schema = 'x'";
@@ -318,8 +322,36 @@ fn scripts_of_other_origin(pair: &Pair) {
     let parent = "SELECT CONCAT(constraint_name, ' ', referenced_table_schema, '.', referenced_table_name) \
         FROM information_schema.key_column_usage WHERE table_schema = 'x' AND referenced_table_name IS NOT NULL";
     assert_eq!(value(target, parent), "up x.goods");
-    assert_eq!(pair.target_schemas(), ["x"]);
-    forget(pair, &["x"]);
+    assert_eq!(pair.target_schemas(), ["shop", "x"]);
+    loading(pair, &script, &["--map-schema", "shop=x2"])
+        .run()
+        .ok();
+    assert_eq!(value(target, "SELECT COUNT(*) FROM x2.other"), "1");
+    loading(pair, &script, &["--include-schemas", "shop"])
+        .run()
+        .code(10)
+        .says(&["drops schema `shop`"]);
+    assert_eq!(value(target, "SELECT COUNT(*) FROM shop.mine"), "0");
+    forget(pair, &["shop", "x", "x2"]);
+    // A trigger before the rows of its table: as a part it does not act on them, as a whole it does.
+    target
+        .script(b"CREATE DATABASE s; CREATE TABLE s.log (v INT)")
+        .expect("a table");
+    let text = "CREATE DATABASE IF NOT EXISTS s; USE s; CREATE TABLE t (v INT); SET sql_mode = 'ANSI_QUOTES';\n\
+        CREATE TABLE log (v INT); CREATE TRIGGER tr AFTER INSERT ON t FOR EACH ROW INSERT INTO \"log\" VALUES (NEW.v);\n\
+        SET sql_mode = ''; INSERT INTO t VALUES (1), (2);\n";
+    let script = file(pair, "d.sql", text);
+    loading(pair, &script, &["--tables", "s.t"])
+        .run()
+        .ok()
+        .says(&["the trigger is created after all rows", "counted:"]);
+    assert_eq!(value(target, "SELECT COUNT(*) FROM s.log"), "0");
+    target.client("INSERT INTO s.t VALUES (3)").expect("a row");
+    assert_eq!(value(target, "SELECT SUM(v) FROM s.log"), "3");
+    loading(pair, &script, &["--map-schema", "s=s2"]).run().ok();
+    assert_eq!(value(target, "SELECT SUM(v) FROM s2.log"), "3");
+    assert_eq!(value(target, "SELECT SUM(v) FROM s.log"), "3");
+    forget(pair, &["s", "s2"]);
     // Without any schema: it is the one of --schema that gets another name.
     let text = "CREATE TABLE a (id INT PRIMARY KEY); CREATE TABLE b (id INT PRIMARY KEY, FOREIGN KEY (id) REFERENCES a (id));\n\
         INSERT INTO a VALUES (1); INSERT INTO b VALUES (1);\n";

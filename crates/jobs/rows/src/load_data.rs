@@ -231,19 +231,13 @@ fn checked(
 ) -> Result<()> {
     let warnings = counts.warnings.max(u64::from(done.warnings));
     if warnings > 0 || counts.skipped > 0 || counts.deleted > 0 {
-        let shown: Vec<String> = conn
-            .fetch("SHOW WARNINGS")
-            .unwrap_or_default()
-            .into_iter()
-            .filter_map(|row| row.into_iter().nth(2).flatten())
-            .map(|m| printable(&String::from_utf8_lossy(&m)))
-            .collect();
+        // Those that cannot be read could be about anything.
+        let shown = warnings_about_values(conn, warnings)
+            .unwrap_or_else(|e| vec![format!("its warnings cannot be read: {e}")]);
         // The server computes a generated column, and its own rounding may warn; the column's value comes
         // from the others, which arrived as they are.
         let computed = counts.skipped == 0
             && counts.deleted == 0
-            // A warning that the server no longer shows could be about anything.
-            && shown.len() as u64 >= warnings
             && shown
                 .iter()
                 .all(|m| named_column(m).is_some_and(|c| !columns.contains(&c)));
@@ -274,6 +268,35 @@ fn checked(
         ));
     }
     Ok(())
+}
+
+/// Warnings of MySQL that something is written in a deprecated way and has its value all the same: in general (1287, 1681),
+/// utf8mb3 (3719), `N'…'` (3720), delimiters in dates and times (4095, 4096).
+const DEPRECATED: [&[u8]; 6] = [b"1287", b"1681", b"3719", b"3720", b"4095", b"4096"];
+
+/// The warnings of the last statement that may be about its values, of so many that it raised.
+pub fn warnings_about_values(conn: &mut Conn, raised: u64) -> Result<Vec<String>, wire::Error> {
+    let rows = conn.fetch("SHOW WARNINGS")?;
+    let (all, mut left) = (rows.len() as u64, Vec::new());
+    for row in rows {
+        let mut cells = row.into_iter().skip(1).map(Option::unwrap_or_default);
+        let (code, message) = (
+            cells.next().unwrap_or_default(),
+            cells.next().unwrap_or_default(),
+        );
+        if !DEPRECATED.contains(&&code[..]) {
+            left.push(printable(&String::from_utf8_lossy(&message)));
+        }
+    }
+    // One that the server does not show could be about anything.
+    if all < raised {
+        left.push(format!(
+            "the server shows {} of {} warnings",
+            count(all),
+            count(raised)
+        ));
+    }
+    Ok(left)
 }
 
 /// The column in `Data truncated for column 'x' at row 5`; all messages about values have this form.

@@ -6,7 +6,7 @@
 use super::settings::RowSettings;
 use super::target_table::TargetTable;
 use crate::journal::Journal;
-use base::units::printable;
+use base::units::{printable, things};
 use base::{Counters, Error, Kind, Observer, Result, failpoint};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use dumps::Dialect;
@@ -324,19 +324,25 @@ fn unchanged(
         mode(&batch.settings, dialect)
     ))?;
     let done = conn.execute(&statement.text)?;
+    let warnings = match done.warnings {
+        0 => Vec::new(),
+        raised => load_data::warnings_about_values(conn, raised.into())?,
+    };
     conn.execute("SET NAMES utf8mb4")?;
     conn.execute(format!(
         "SET SESSION sql_mode = '{}'",
         mode(&batch.settings, Dialect::default())
     ))?;
-    if done.warnings > 0 {
-        return Err(Failed::Other(Error::new(
-            Kind::Failed,
-            format!(
-                "{doing}: the INSERT at line {} raised {} warnings; the batch was rolled back",
-                statement.line, done.warnings
-            ),
-        )));
+    if !warnings.is_empty() {
+        let mut text = format!(
+            "{doing}: the INSERT at line {} raised {}; the batch was rolled back",
+            statement.line,
+            things(u64::from(done.warnings), "warning")
+        );
+        for warning in warnings.iter().take(5) {
+            text += &format!("\n  {warning}");
+        }
+        return Err(Failed::Other(Error::new(Kind::Failed, text)));
     }
     Ok(done.affected)
 }

@@ -76,6 +76,11 @@ impl<'a> Chosen<'a> {
         !self.map.is_empty()
     }
 
+    /// Whether triggers may act on tables that are not loaded: of a part of the dump, or of a table that leaves its original.
+    pub fn may_reach_others(&self) -> bool {
+        !self.filter.is_empty() || self.map.tables().next().is_some()
+    }
+
     /// Leaves only the files that may hold something of it, and tells what the others hold.
     pub fn files(&self, files: &mut InputFiles) -> Whole {
         let mut passed_over = Whole::default();

@@ -411,6 +411,11 @@ impl Replay<'_, '_> {
         if fate != Fate::Kept {
             return Ok(fate);
         }
+        if let StatementKind::DropDatabase(name) = kind {
+            let schema = quote::ident(&self.chosen.schema(name));
+            s.text = format!("DROP DATABASE IF EXISTS {schema}").into_bytes();
+            return Ok(Fate::Kept);
+        }
         let schema = match kind {
             StatementKind::CreateDatabase(name) => Some(name),
             StatementKind::AlterDatabase(name) => name.as_ref().or(home.as_ref()),
@@ -443,6 +448,14 @@ impl Replay<'_, '_> {
             self.script.flag_schema = None;
             self.create_schema(&schema)?;
             self.use_schema(&schema)?;
+        }
+        if let StatementKind::CreateTrigger { table, .. } = kind
+            && self.chosen.may_reach_others()
+            && let Some(survey) = self.survey
+            && resolved(table, home.as_deref()).is_some_and(|t| survey.whole.fired.contains(&t))
+        {
+            self.defer_trigger(s, place)?;
+            return Ok(Fate::LeftOut);
         }
         Ok(Fate::Kept)
     }

@@ -46,11 +46,29 @@ pub struct Whole {
     pub views: BTreeSet<(String, String)>,
     /// Procedures and functions, without their schemas.
     pub functions: BTreeSet<String>,
+    /// Tables with a trigger so far.
+    triggers: BTreeSet<(String, String)>,
+    /// Tables of which rows are stored when their triggers are there.
+    pub fired: BTreeSet<(String, String)>,
 }
 
 impl Whole {
     fn take(&mut self, kind: &StatementKind, home: Option<&str>) {
+        let filled = match kind {
+            StatementKind::Insert(head) => {
+                let schema = head.schema.as_deref().or(home);
+                schema.map(|s| (s.to_owned(), head.table.clone()))
+            }
+            StatementKind::InsertOther(_, Some(name)) => resolved(name, home),
+            _ => None,
+        };
+        if let Some(table) = filled.filter(|t| self.triggers.contains(t)) {
+            self.fired.insert(table);
+        }
         match kind {
+            StatementKind::CreateTrigger { table, .. } => {
+                self.triggers.extend(resolved(table, home));
+            }
             StatementKind::CreateTable(name)
             | StatementKind::InsertOther(_, Some(name))
             | StatementKind::LoadData { table: name, .. }

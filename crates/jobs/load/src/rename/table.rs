@@ -4,8 +4,10 @@
 //! Columns are printed without their table, so every `a`.`b` is an object of schema `a`.
 
 use super::{Edits, Names, Piece, header, name_at};
-use dumps::tokens::Token;
 use server::quote;
+
+/// What a constraint without a name is followed by.
+const AFTER_CONSTRAINT: [&str; 5] = ["FOREIGN", "CHECK", "PRIMARY", "UNIQUE", "REFERENCES"];
 
 /// Rewrites it; returns what else changes than names that were asked for. `None`: its own name is not where it should be.
 pub(super) fn table(
@@ -26,7 +28,9 @@ pub(super) fn table(
     while at < list.len() {
         let piece = &list[at];
         if piece.is("CONSTRAINT")
-            && let Some(Token::Name(_)) = list.get(at + 1).map(|p| p.token)
+            && list
+                .get(at + 1)
+                .is_some_and(|p| !p.is_any(&AFTER_CONSTRAINT))
             && let Some(name) = list[at + 1].token.name()
         {
             if let Some(new) = names.map.inner(names.home, &table, &name) {
@@ -58,8 +62,7 @@ pub(super) fn table(
             }
             continue;
         }
-        if let (Token::Name(_), Some((last, Some(schema), name))) = (piece.token, name_at(list, at))
-        {
+        if let Some((last, Some(schema), name)) = name_at(list, at) {
             let changed = names.map.table(&schema, &name);
             if changed != (schema, name) {
                 let new = quote::qualified(&changed.0, &changed.1);

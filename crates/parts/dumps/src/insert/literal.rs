@@ -65,6 +65,7 @@ pub(super) fn write(
         }
         [b'0'..=b'9' | b'.' | b'+' | b'-', ..] => number(rest, kind, line).map(|n| at + n),
         [b'_', ..] => introducer(text, at, kind, dialect, line, scratch),
+        [b'N' | b'n', b'\'', ..] => national(text, at, kind, dialect, line, scratch),
         _ => word(text, at, kind, dialect, line, scratch),
     }
 }
@@ -195,6 +196,28 @@ fn introducer(
         return write(text, next, kind, dialect, line, scratch);
     }
     write(text, next, kind, dialect, line, scratch)
+}
+
+/// Writes `N'…'`, which is a string in utf8mb3 whatever the statement's character set is: the same as a plain string where
+/// that is UTF-8 and no character has four bytes.
+fn national(
+    text: &[u8],
+    at: usize,
+    kind: Literal,
+    dialect: Dialect,
+    line: &mut Line<'_>,
+    scratch: &mut Vec<u8>,
+) -> Result<usize, Reason> {
+    let utf8 = [Some(Charset::UTF8MB4), Charset::named("utf8mb3")];
+    let text_column = matches!(kind, Literal::Text | Literal::Quoted);
+    if !text_column || dialect.charset.is_none() || !utf8.contains(&dialect.charset) {
+        return Err(Reason::Introducer);
+    }
+    let end = string(text, at + 1, kind, dialect, line, scratch)?;
+    match text[at..end].iter().any(|byte| *byte >= 0xf0) {
+        true => Err(Reason::Introducer),
+        false => Ok(end),
+    }
 }
 
 /// Writes NULL, TRUE, FALSE, or `CONVERT('…' USING utf8mb4)`.

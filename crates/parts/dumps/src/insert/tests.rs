@@ -215,6 +215,13 @@ fn introducers_functions_and_words() {
         "ä\tä\n"
     );
     assert_eq!(lines("(_latin1'a')", &[Text]), Err(Reason::Introducer));
+    assert_eq!(
+        lines("(N'ä',n'b''c')", &[Text, Quoted]).unwrap(),
+        "ä\tb'c\n"
+    );
+    for no in [("(N'😀')", Text), ("(N'a')", Bytes), ("(N'1')", Number)] {
+        assert_eq!(lines(no.0, &[no.1]), Err(Reason::Introducer), "{}", no.0);
+    }
     assert_eq!(lines("(_nothing'a')", &[Text]), Err(Reason::Expression));
     assert_eq!(
         lines("(NULL,null,TRUE,false)", &[Text, Bytes, Number, Text]).unwrap(),
@@ -230,7 +237,6 @@ fn introducers_functions_and_words() {
         "@x",
         "'a' 'b'",
         "'a' COLLATE x",
-        "N'a'",
         "(1)",
         "NULLS",
         "CONVERT('a' USING latin1)",

@@ -96,6 +96,7 @@ impl Replay<'_, '_> {
         for k in std::mem::take(&mut self.deferred.foreign_keys) {
             self.t.add_foreign_keys(&k)?;
         }
+        self.deferred_triggers()?;
         self.deferred_views()?;
         for (schema, default) in std::mem::take(&mut self.defaults) {
             let sql = format!("ALTER DATABASE {} {default}", quote::ident(&schema));

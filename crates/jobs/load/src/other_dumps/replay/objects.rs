@@ -3,7 +3,7 @@
 use super::super::files::InputFile;
 use super::super::statement_policy::resolved;
 use super::Replay;
-use super::state::{DeferredView, Key};
+use super::state::{DeferredTrigger, DeferredView, Key};
 use crate::attempt::is_there;
 use crate::from_archive::prepared::{DEFER_FROM, ForeignKeys};
 use crate::{DeferIndexes, refused, script};
@@ -67,6 +67,50 @@ impl Replay<'_, '_> {
         let text = printable(&text);
         self.t.run.observer.warn(text.clone());
         self.t.report.exceptions.push(text);
+    }
+
+    /// Leaves a trigger for the end. Where the whole dump is loaded, rows that come after their trigger are meant to fire
+    /// it; here it would write to tables that are not loaded, those of production among them.
+    pub(super) fn defer_trigger(&mut self, s: &mut Statement, place: &str) -> Result<()> {
+        const SETTINGS: &str =
+            "SELECT @@sql_mode, @@character_set_client, @@collation_connection, @@time_zone";
+        let rows = self.t.conn.fetch(SETTINGS);
+        let rows = rows.map_err(|e| failure::wire("cannot read the session's settings", e))?;
+        let cells = rows.into_iter().flatten();
+        let mut cells =
+            cells.map(|c| quote::text(&String::from_utf8_lossy(&c.unwrap_or_default())));
+        let mut next = || cells.next().unwrap_or_default();
+        let settings = format!(
+            "SET sql_mode = {}, character_set_client = {}, collation_connection = {}, time_zone = {}",
+            next(),
+            next(),
+            next(),
+            next()
+        );
+        self.t.report.notes.push(printable(&format!(
+            "{place}: the trigger is created after all rows, so that it does not act on them"
+        )));
+        self.deferred.triggers.push(DeferredTrigger {
+            schema: self.script.schema.clone(),
+            text: std::mem::take(&mut s.text),
+            settings,
+            place: place.to_owned(),
+        });
+        Ok(())
+    }
+
+    /// Creates the triggers that were left for the end.
+    pub(super) fn deferred_triggers(&mut self) -> Result<()> {
+        for trigger in std::mem::take(&mut self.deferred.triggers) {
+            if let Some(schema) = &trigger.schema {
+                let sql = format!("USE {}", quote::ident(schema));
+                self.t.execute(&sql, "cannot use the schema")?;
+            }
+            self.t
+                .execute(&trigger.settings, "cannot prepare a session")?;
+            self.execute(&trigger.text, &trigger.place, false)?;
+        }
+        Ok(())
     }
 
     /// Creates the views that needed a missing object; repeats as long as any of them succeeds.

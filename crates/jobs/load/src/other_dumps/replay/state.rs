@@ -93,6 +93,17 @@ pub(super) struct Deferred {
     pub foreign_keys: Vec<ForeignKeys>,
     /// At the end, once what they need exists.
     pub views: Vec<DeferredView>,
+    /// At the end: rows of their tables come later in the dump.
+    pub triggers: Vec<DeferredTrigger>,
+}
+
+/// A trigger that must not act on the rows that are loaded.
+pub(super) struct DeferredTrigger {
+    pub schema: Option<String>,
+    pub text: Vec<u8>,
+    /// The statement that gives the session the settings under which the dump creates it.
+    pub settings: String,
+    pub place: String,
 }
 
 /// A view that needed an object which did not exist yet.
