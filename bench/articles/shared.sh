@@ -66,15 +66,27 @@ article_servers() {
 
 # All of them, one after the other, and one page.
 articles() {
-    local name records=()
+    local name page=$TARGET/articles/index.html options=() records=() failed=()
+    while (($#)); do
+        case $1 in
+        --page) page=${2:?a file} && shift ;;
+        *) options+=("$1") ;;
+        esac
+        shift
+    done
     for name in $(article_names); do
         # Each in a process of its own: it ends what it started.
-        ./dev article "$name" "$@" --page "$TARGET/articles/$name.html" || die "article $name failed"
-        records+=("$TARGET/articles/$name.json")
+        if ./dev article "$name" "${options[@]}" --page "$TARGET/articles/$name.html"; then
+            records+=("$TARGET/articles/$name.json")
+        else
+            failed+=("$name")
+        fi
     done
+    ((${#records[@]})) || die "no article could be run"
     need_tools
-    penstock report --quiet --force --to "$TARGET/articles/index.html" "${records[@]}" >"$WORK/out"
-    title "All in one page: $TARGET/articles/index.html"
+    penstock report --quiet --force --to "$page" "${records[@]}" >"$WORK/out"
+    title "All in one page: $page"
+    ((${#failed[@]} == 0)) || die "articles that failed: ${failed[*]}"
 }
 
 article_names() {
