@@ -30,9 +30,9 @@ mod unreadable;
 mod visible;
 
 pub use archive::chunk::Compression;
-pub use choices::Choices;
 pub use options::{Accounts, Consistency, Options, SourceFiles};
 pub use preview::{Preview, preview};
+pub use rows::choices::Choices;
 pub use summary::{Chosen, FilesRead, Summary};
 pub use unchanged::{Base, EarlierRows, Held, TakenOver};
 

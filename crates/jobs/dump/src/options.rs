@@ -1,10 +1,10 @@
 //! What to dump, and how: the resolved options of a dump.
 
-use crate::choices::Choices;
 use crate::from_replica::ExportLock;
 use crate::unchanged::Base;
 use archive::chunk::Compression;
 use base::units::printable;
+use rows::choices::Choices;
 use run::throttle;
 use server::{Filter, Identity};
 use std::path::PathBuf;

@@ -6,6 +6,7 @@
 
 pub mod accounts;
 pub mod archives;
+pub mod choices;
 pub mod definitions;
 pub mod description;
 pub mod feed;

@@ -57,6 +57,14 @@ impl RowChoice {
         self.condition.is_none() && self.partitions.is_empty()
     }
 
+    /// The option that chose, the first of two.
+    pub fn option(&self) -> &'static str {
+        match self.partitions.is_empty() {
+            true => "--where",
+            false => "--partitions",
+        }
+    }
+
     /// A quoted table, and behind it the partitions.
     pub fn within(&self, table: &str) -> String {
         if self.partitions.is_empty() {
