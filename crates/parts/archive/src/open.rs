@@ -245,6 +245,61 @@ impl Archive {
         files
     }
 
+    /// Forgets the rows of a table that are in other partitions than these. Gives the files that nothing reads then; `None`, and
+    /// nothing is forgotten, if the archive does not have the rows of each of these apart, or has digests that are of all rows
+    /// of the table: those of generated columns.
+    pub fn leave_out_partitions(
+        &mut self,
+        schema: &str,
+        table: &str,
+        wanted: &[String],
+    ) -> Option<Vec<String>> {
+        let tables = self.content.schemas.iter_mut().flat_map(|s| &mut s.tables);
+        let found = tables
+            .into_iter()
+            .find(|t| t.schema == schema && t.name == table)?;
+        let mut record = self.content.manifest.as_mut().and_then(|m| {
+            let mut tables = m.tables.iter_mut();
+            tables.find(|t| t.schema == schema && t.table == table)
+        });
+        if record.as_ref().is_some_and(|r| !r.generated.is_empty()) {
+            return None;
+        }
+        let apart = |name: &String| {
+            let mut of = found.chunks.iter().filter_map(|c| c.partition.as_deref());
+            of.any(|of| same_partition(of, name))
+        };
+        if !wanted.iter().all(apart) {
+            return None;
+        }
+        let is_wanted = |of: &Option<String>| {
+            let of = of.as_deref().unwrap_or_default();
+            wanted.iter().any(|name| same_partition(of, name))
+        };
+        let (kept, forgotten): (Vec<Chunk>, Vec<Chunk>) = std::mem::take(&mut found.chunks)
+            .into_iter()
+            .partition(|c| is_wanted(&c.partition));
+        found.chunks = kept;
+        (found.rows, found.row_digest) = (None, None);
+        if let Some(record) = &mut record {
+            // That a partition has no rows is compared as well, as long as the target has the partitions of the archive.
+            let mut empty = HashSet::new();
+            record.chunks.retain_mut(|c| {
+                let wanted = is_wanted(&c.partition);
+                let first = !wanted && empty.insert(c.partition.clone());
+                if first {
+                    (c.rows, c.raw_bytes, c.from, c.to) = (0, 0, None, None);
+                    c.row_digest = RowDigest::new().to_hex();
+                }
+                wanted || first
+            });
+            record.sum_up();
+            (found.rows, found.row_digest) = (Some(record.rows), record.digest());
+        }
+        let files = forgotten.into_iter().map(|c| c.file);
+        Some(files.flat_map(|f| [format!("{f}.idx"), f]).collect())
+    }
+
     /// Forgets the triggers of all tables. Gives the files that nothing reads then.
     pub fn leave_out_triggers(&mut self) -> Vec<String> {
         let tables = self.content.schemas.iter_mut().flat_map(|s| &mut s.tables);
@@ -353,6 +408,11 @@ impl Archive {
         }
         String::from_utf8(bytes).map_err(|_| ArchiveError::damaged(file, "not UTF-8"))
     }
+}
+
+/// Whether two names mean one partition: servers do not tell the case of letters apart.
+pub fn same_partition(a: &str, b: &str) -> bool {
+    a.to_lowercase() == b.to_lowercase()
 }
 
 /// The error for an archive whose dump has declared itself and has not ended.

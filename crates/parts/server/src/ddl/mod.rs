@@ -27,7 +27,7 @@ pub use keys::{all_keys, key_name, missing_keys, strip_keys_of_server, strip_sec
 pub use rejects::rejects;
 pub use shape::{
     auto_increment, auto_increment_column, general_tablespace, has_data_directory, has_partitions,
-    has_partitions_by_key, no_file, without_partitions, without_tablespaces,
+    has_partitions_by_key, keeps_history, no_file, without_partitions, without_tablespaces,
 };
 pub use show::{read, read_routine, sequence_next};
 

@@ -61,6 +61,11 @@ pub fn without_tablespaces(create: &str) -> Option<String> {
     Some(table.join(&table.elements))
 }
 
+/// Whether a table keeps the history of its rows (MariaDB, system versioning).
+pub fn keeps_history(create: &str) -> bool {
+    has_word(&tail(create), "VERSIONING")
+}
+
 /// Whether partitions or subpartitions are by KEY: which rows belong into which one the server decides as it likes,
 /// also by the collation.
 pub fn has_partitions_by_key(create: &str) -> bool {
