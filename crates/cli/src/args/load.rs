@@ -24,6 +24,7 @@ Examples:
   penstock load /backup/shop --datadir /srv/mysql-new
   penstock load /backup/shop --include-tables shop.orders --map-table shop.orders=shop.orders_monday
   penstock load /backup/shop --include-tables shop.orders --existing replace
+  penstock load /backup/shop --include-tables shop.orders --map-schema shop=found --where 'shop.orders=customer = 17'
 
 Exit codes: 0 loaded and verified, 3 loaded with exceptions, 4 the rows differ, 10 the target holds the
 objects already; the others are listed by penstock --help"
@@ -86,6 +87,8 @@ pub struct Loading {
     pub definer: Vec<Definer>,
     #[command(flatten)]
     pub parts: Parts,
+    #[command(flatten)]
+    pub rows: Rows,
     /// Have the server take statistics of the loaded tables at the end (ANALYZE TABLE)
     #[arg(long)]
     pub analyze: bool,
@@ -120,6 +123,31 @@ pub struct Loading {
     pub encryption: Opening,
     #[command(flatten)]
     pub connection: Connection,
+}
+
+/// Rows of tables of which not all are wanted.
+#[derive(Args, Debug, Clone, Default)]
+pub struct Rows {
+    /// Load only the rows of a table that match a condition, as "shop.orders=customer = 17"; may be given several times, once for
+    /// each table. The table is named as in the archive; the condition is evaluated on the target, on all rows of the table,
+    /// and times are compared in UTC
+    #[arg(long = "where", value_name = "TABLE=CONDITION", conflicts_with_all = ["ddl_only", "only"])]
+    pub conditions: Vec<String>,
+    /// Load only the rows of these partitions (or subpartitions) of a table, as shop.orders=p2025,p2026; may be given several
+    /// times
+    #[arg(long, value_name = "TABLE=NAME,…", conflicts_with_all = ["ddl_only", "only"])]
+    pub partitions: Vec<String>,
+}
+
+impl Rows {
+    /// The first option that is given.
+    pub fn given(&self) -> Option<&'static str> {
+        match (self.conditions.is_empty(), self.partitions.is_empty()) {
+            (false, _) => Some("--where"),
+            (true, false) => Some("--partitions"),
+            (true, true) => None,
+        }
+    }
 }
 
 /// Kinds of objects that are not wanted.

@@ -139,6 +139,9 @@ impl<'r> Forecasts<'r> {
                 Some("not all tables were imported as it was planned")
             }
             _ if !done.exceptions.is_empty() => Some("it has exceptions"),
+            _ if !done.chosen.is_empty() => {
+                Some("how many rows are left out (--where, --partitions) is not known before")
+            }
             _ => None,
         };
         self.judged(work, 0, unusual)

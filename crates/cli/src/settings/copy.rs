@@ -175,6 +175,7 @@ pub fn servers_options(a: &Between<'_>) -> Result<servers::Options> {
             existing: load::Existing::Refuse,
             definers: load::Definers::Keep,
             parts: load::Parts::default(),
+            choices: Arc::default(),
             analyze: false,
             gtids: load::Gtids::None,
             all_rows: false,

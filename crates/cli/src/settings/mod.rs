@@ -29,7 +29,7 @@ pub use copy::{Copied, copy};
 
 use crate::args::dump::{Dump, Dumping, FromFiles};
 use crate::args::limits::{Limits, StoreLimits};
-use crate::args::load::{Load, Loading, OtherDumps};
+use crate::args::load::{Load, Loading, OtherDumps, Rows};
 use crate::args::repository::{Backup, Drill};
 use crate::args::throttle::Throttle;
 use crate::args::values::{
@@ -230,6 +230,7 @@ pub fn drill(from: Location, datadir: &Path, a: &Drill) -> Result<load::Options>
         allow_same_server: false,
         definers: load::Definers::Keep,
         parts: load::Parts::default(),
+        choices: Arc::default(),
         analyze: false,
         gtids: load::Gtids::None,
         skip_binlog: false,
@@ -292,6 +293,11 @@ pub fn checks(a: &Drill) -> Result<Vec<String>> {
     Ok(checks)
 }
 
+/// Which rows of tables are wanted.
+fn choices(a: &Rows) -> Result<rows::choices::Choices> {
+    rows::choices::Choices::new(&a.conditions, &a.partitions)
+}
+
 /// Whose rights loaded objects have.
 fn definers(given: &[Definer]) -> Result<load::Definers> {
     match given {
@@ -343,6 +349,7 @@ fn load_from(from: Location, a: &Loading, other_dumps: &OtherDumps) -> Result<lo
         allow_same_server: a.allow_same_server,
         definers: definers(&a.definer)?,
         parts: a.parts.wanted(),
+        choices: Arc::new(choices(&a.rows)?),
         analyze: a.analyze,
         gtids: match a.gtid_purged {
             GtidPurged::None => load::Gtids::None,

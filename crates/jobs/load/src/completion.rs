@@ -7,6 +7,7 @@
 //! torn record counts as none.
 
 use super::Target;
+use super::load_report::Chosen;
 use instance::identity::server_id;
 use run::state::{self, StateDir};
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,9 @@ pub struct Completion {
     pub exceptions: Vec<String>,
     /// Objects that do not exist for that reason.
     pub missing: Vec<String>,
+    /// How many rows there are of tables of which not all were wanted.
+    #[serde(default)]
+    pub chosen: Vec<Chosen>,
 }
 
 impl Completion {
@@ -33,6 +37,7 @@ impl Completion {
         let completion = Completion {
             exceptions: t.report.exceptions.clone(),
             missing,
+            chosen: t.report.chosen.clone(),
         };
         let _ = state::put_json(dir, &path, &completion);
     }

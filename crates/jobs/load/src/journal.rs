@@ -7,7 +7,10 @@
 //!   target held none of the archive's objects, so those that exist beside a journal were created by the
 //!   load;
 //! * a worker enters a chunk before it sends the chunk, in the same transaction: two transactions can never
-//!   both store it, and a reader that locks the journal waits for the end of one that is under way.
+//!   both store it, and a reader that locks the journal waits for the end of one that is under way;
+//! * rows of a table that are not wanted are deleted only when all of its rows are there, and that is entered in the same
+//!   transaction; where they go by statements that no transaction takes back, the journal says before the first of them that they
+//!   may be gone, and how many rows stay.
 
 use super::completion::Completion;
 use super::from_archive::{SchemaSelection, Treated};
@@ -52,8 +55,35 @@ pub struct Journal {
     unverified: BTreeSet<String>,
     /// Under which names its load loads, as options.
     names: BTreeSet<String>,
+    /// Tables of which rows may have been left out: how many stay, and how many there were.
+    leaving: BTreeMap<String, Option<Leaving>>,
+    /// Tables of which only the rows that are wanted are left; with the numbers, where the journal has them.
+    chosen: BTreeMap<String, Option<Leaving>>,
     /// What was on the target before, and what is done with it.
     treated: Treated,
+}
+
+/// How many rows of a table stay, and how many it had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leaving {
+    /// They are wanted.
+    pub stay: u64,
+    /// With those that are not.
+    pub of: u64,
+}
+
+impl Leaving {
+    fn parse(value: &str) -> Option<Leaving> {
+        let (stay, of) = value.split_once(' ')?;
+        Some(Leaving {
+            stay: stay.parse().ok()?,
+            of: of.parse().ok()?,
+        })
+    }
+
+    fn value(self) -> String {
+        format!("{} {}", self.stay, self.of)
+    }
 }
 
 impl Journal {
@@ -68,6 +98,8 @@ impl Journal {
             files: BTreeMap::new(),
             unverified: BTreeSet::new(),
             names: BTreeSet::new(),
+            leaving: BTreeMap::new(),
+            chosen: BTreeMap::new(),
             treated: Treated::default(),
         }
     }
@@ -115,6 +147,14 @@ impl Journal {
                 }
                 Some(("names", option)) => {
                     journal.names.insert(option.to_owned());
+                }
+                Some(("leaving", table)) => {
+                    let leaving = Leaving::parse(&value);
+                    journal.leaving.insert(table.to_owned(), leaving);
+                }
+                Some(("chosen", table)) => {
+                    let chosen = Leaving::parse(&value);
+                    journal.chosen.insert(table.to_owned(), chosen);
                 }
                 Some(("left", object)) => {
                     journal.treated.left.insert(object.to_owned());
@@ -184,10 +224,17 @@ impl Journal {
         )
     }
 
-    /// The journal of a load that has these chunks already, to begin with [`Journal::write`].
-    pub(super) fn with_chunks(schema: &str, identity: &str, chunks: Vec<String>) -> Journal {
+    /// The journal of a load that has these chunks already, and of these tables only the rows that are wanted; to begin with
+    /// [`Journal::write`].
+    pub(super) fn with_chunks(
+        schema: &str,
+        identity: &str,
+        chunks: Vec<String>,
+        chosen: Vec<String>,
+    ) -> Journal {
         let mut journal = Journal::empty(quote::qualified(schema, TABLE), identity);
         journal.done = chunks.into_iter().map(|file| (file, None)).collect();
+        journal.chosen = chosen.into_iter().map(|table| (table, None)).collect();
         journal
     }
 
@@ -197,6 +244,9 @@ impl Journal {
         t.run_sql("START TRANSACTION")?;
         for file in self.done.keys() {
             t.run_sql(&self.insert(&format!("chunk:{file}"), ""))?;
+        }
+        for table in self.chosen.keys() {
+            t.run_sql(&self.insert(&format!("chosen:{table}"), ""))?;
         }
         self.write_names(t)?;
         t.run_sql(&self.insert("load:", &self.identity))?;
@@ -343,6 +393,57 @@ impl Journal {
         &self.treated
     }
 
+    /// Whether rows of a table may have been left out, and how many stay.
+    pub(super) fn leaving(&self, table: &str) -> Option<Leaving> {
+        self.leaving.get(table).copied().flatten()
+    }
+
+    /// Whether only the rows that are wanted are left of a table; with the numbers, where the journal has them.
+    pub(super) fn chosen(&self, table: &str) -> Option<Option<Leaving>> {
+        self.chosen.get(table).copied()
+    }
+
+    /// Records that rows of a table are about to be left out for good.
+    pub(super) fn begin_leaving(
+        &self,
+        conn: &mut Conn,
+        table: &str,
+        leaving: Leaving,
+    ) -> Result<()> {
+        run_sql(
+            conn,
+            &self.insert(&format!("leaving:{table}"), &leaving.value()),
+        )
+    }
+
+    /// Records that only the rows that are wanted are left of a table; the numbers may follow.
+    pub(super) fn enter_chosen(
+        &self,
+        conn: &mut Conn,
+        table: &str,
+        leaving: Option<Leaving>,
+    ) -> Result<()> {
+        let value = leaving.map_or_else(String::new, Leaving::value);
+        let insert = self.insert(&format!("chosen:{table}"), &value);
+        run_sql(conn, &insert.replacen("INSERT", "REPLACE", 1))
+    }
+
+    /// Forgets that rows of a table were left out, because it is loaded again from its beginning.
+    pub(super) fn forget_chosen(&mut self, t: &mut Target<'_>, table: &str) -> Result<()> {
+        for (kind, tables) in [("leaving", &mut self.leaving), ("chosen", &mut self.chosen)] {
+            if tables.remove(table).is_some() {
+                let entry = format!("{kind}:{table}");
+                let delete = format!(
+                    "DELETE FROM {} WHERE entry = {}",
+                    self.table,
+                    literal(&entry)
+                );
+                t.run_sql(&delete)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Schemas that this load, or the one that it resumes, has created.
     pub fn created(&self) -> &[String] {
         &self.created
@@ -453,6 +554,9 @@ pub(super) fn identity(plan: &LoadPlan) -> Result<String> {
         .read_all(name, 1 << 30)
         .map_err(|e| failure::store("cannot read the archive", &e))?;
     let mut part = plan.options_of_names().concat() + &plan.parts.options().concat();
+    for (table, wanted) in &plan.choices {
+        part += &format!("{table} {}\n", wanted.given.shown().join("\n"));
+    }
     if plan.parts.only.is_some() {
         let accounts = plan.accounts.iter().flatten();
         part.extend(accounts.map(|a| format!("{}\n", a.name)));

@@ -4,8 +4,8 @@
 //! instance (`managed_instance`). Steps of an archive's load: `from_archive::precheck` (is the archive
 //! intact, can the target take it), `script` (which statements may run), `from_archive::prepare` (schemas
 //! and tables), `tablespace` (tables that are imported as tablespaces), `sql` (all other rows),
-//! `from_archive::objects` (what is created after the rows). The `journal` on the target records what is
-//! loaded, so that an interrupted load can be resumed; `completion` records on this host that nothing was
+//! `from_archive::chosen` (deletes rows that are not wanted), `from_archive::objects` (what is created after
+//! the rows). The `journal` on the target records what is loaded, so that an interrupted load can be resumed; `completion` records on this host that nothing was
 //! left to do, for a load that is killed while its journal is dropped; `previous_load` reads both.
 //! Invariant: until all prechecks have passed, nothing on the target is touched; nothing on it is ever
 //! dropped or replaced that this load did not create, but what the user agreed to (`from_archive::existing`).
@@ -28,8 +28,8 @@ mod summary;
 pub mod tablespace;
 mod target;
 
-pub use from_archive::{LoadPlan, Preview, SchemaSelection, Treated, lost, preview, work};
-pub use load_report::{AccountsMade, Analyzed, BatchSize, HistogramsMade};
+pub use from_archive::{LoadPlan, Preview, SchemaSelection, Treated, Wanted, lost, preview, work};
+pub use load_report::{AccountsMade, Analyzed, BatchSize, Chosen, HistogramsMade};
 pub use options::{
     DeferIndexes, Definers, Existing, Gtids, Only, Options, Parts, Verification, WhenLoaded,
 };

@@ -1,5 +1,6 @@
 //! What the steps of a load record while it runs; [`crate::Summary`] is made of it at the end.
 
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What came of accounts.
@@ -20,6 +21,19 @@ pub struct Analyzed {
     pub tables: u64,
     /// In so many seconds.
     pub seconds: f64,
+}
+
+/// A table of which not all rows were wanted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Chosen {
+    /// Quoted, qualified.
+    pub table: String,
+    /// The rows that it has now.
+    pub rows: u64,
+    /// The rows that the archive has of it, where that is known.
+    pub of: Option<u64>,
+    /// The options that chose.
+    pub by: Vec<String>,
 }
 
 /// Histograms that were made, in columns.
@@ -64,6 +78,8 @@ pub struct LoadReport {
     pub physical: bool,
     /// Batch sizes that were measured.
     pub batch_sizes: Vec<BatchSize>,
+    /// Tables of which not all rows were wanted.
+    pub chosen: Vec<Chosen>,
 }
 
 /// How many chunks of a table were best loaded together.

@@ -95,6 +95,8 @@ pub struct Options {
     pub sort_memory: usize,
     /// Which schemas and tables.
     pub filter: Arc<Filter>,
+    /// Which rows of tables of which not all are wanted, by the names of the archive.
+    pub choices: Arc<rows::choices::Choices>,
     /// Under which names.
     pub names: Arc<NameMap>,
     /// How far the server may be tuned, and where the changes are journalled.

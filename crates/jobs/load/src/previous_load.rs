@@ -106,6 +106,9 @@ impl Input {
                 "rows on the target were changed by another session, or the {}'s definitions change them; ",
                 self.word
             )
+        } else if e.kind == Kind::Usage {
+            // What was asked for is not possible, however often it is repeated.
+            format!("the target holds empty tables of the {}; ", self.word)
         } else if t.options.feed.is_some() {
             "the target holds a part of the copy, which cannot be resumed: the snapshot that it read is gone; ".to_owned()
         } else if t.options.for_replica {

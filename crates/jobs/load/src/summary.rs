@@ -1,7 +1,7 @@
 //! The summary of a load, made from what its steps recorded.
 
 use crate::from_archive::Treated;
-use crate::load_report::{AccountsMade, Analyzed, BatchSize, HistogramsMade};
+use crate::load_report::{AccountsMade, Analyzed, BatchSize, Chosen, HistogramsMade};
 use crate::tablespace;
 use crate::target::Target;
 use archive::manifest::{Position, Source};
@@ -43,6 +43,8 @@ pub struct Summary {
     pub bottleneck: Option<bottleneck::Report>,
     /// Which tables were imported as tablespaces, and which were loaded by SQL.
     pub import: tablespace::ImportSummary,
+    /// Tables of which not all rows were wanted.
+    pub chosen: Vec<Chosen>,
     /// Batch sizes that were measured, of tables that were big enough for it.
     pub batch_sizes: Vec<BatchSize>,
     /// Whether the rows came from the source itself, and not from an archive.
@@ -119,6 +121,7 @@ impl Summary {
             target: described,
             flavour: Some(target.id.flavour),
             threads: target.options.threads,
+            chosen: report.chosen,
             batch_sizes: report.batch_sizes,
             notes: report.notes,
             remarks: report.remarks,

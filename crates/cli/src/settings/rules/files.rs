@@ -223,6 +223,8 @@ pub fn restored_snapshot(a: &Restore) -> Result<&Path> {
         ("--resume", how.resume),
         ("--dry-run", a.moment.dry_run && !a.moment.is_given()),
         ("--verify", how.verify != VerifyMode::Auto),
+        ("--where", !how.rows.conditions.is_empty()),
+        ("--partitions", !how.rows.partitions.is_empty()),
         ("--skip-damaged", how.skip_damaged),
         ("--strip-tablespaces", how.strip_tablespaces),
         ("--definer", !how.definer.is_empty()),

@@ -36,6 +36,14 @@ pub fn load(a: &Loading) -> Result<()> {
             "leave it out, and create the accounts that are needed; their statements are in @.users.sql",
         );
     }
+    if let (Some(rows), Some(gtids)) = (a.rows.given(), gtids(a)) {
+        return refuse(
+            format!(
+                "{gtids} does not go with {rows}: a replica would lack the rows that are left out"
+            ),
+            "leave one of the two out",
+        );
+    }
     only(a)?;
     existing(a)?;
     if a.new_server.datadir.is_some() {
@@ -395,6 +403,14 @@ pub fn load_of(a: &Load, loaded: Loaded) -> Result<()> {
                 "{option} is for archives, and {from} is a dump of another tool, whose statements depend on each other"
             ),
             "leave it out, or load it into a new data directory (--datadir), and dump from there with penstock",
+        );
+    }
+    if let Some(option) = a.how.rows.given() {
+        return refuse(
+            format!(
+                "{option} is for archives, and {from} is a dump of another tool, whose statements run as they are"
+            ),
+            "leave it out, or load it into a new data directory (--datadir), and dump the rows from there with penstock dump --where",
         );
     }
     if a.how.analyze {

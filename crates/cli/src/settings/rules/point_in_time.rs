@@ -74,6 +74,14 @@ pub fn point_in_time(a: &PointInTime, how: &Loading) -> Result<()> {
             "restore all of it with --datadir, and dump what you need from there",
         );
     }
+    if let Some(option) = how.rows.given() {
+        return refuse(
+            format!(
+                "{option} does not apply: the binary log changes all rows, so a part of them cannot be restored to a point in time"
+            ),
+            "restore all of it with --datadir, and dump the rows from there with penstock dump --where",
+        );
+    }
     if how.skip_damaged {
         return refuse(
             "the binary log cannot be applied to a backup of which a part is left out (--skip-damaged)",

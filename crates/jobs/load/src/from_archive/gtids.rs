@@ -105,6 +105,11 @@ fn of_archive(t: &Target<'_>, plan: &LoadPlan) -> Result<Executed> {
             "leave it out; penstock list ARCHIVE shows what is known of its position",
         )
     };
+    if !plan.choices.is_empty() {
+        return Err(none(
+            "not all rows of the archive are loaded (--where, --partitions), and the source's log would change some that the target does not have",
+        ));
+    }
     let text = match plan.archive.manifest() {
         Some(m) => {
             if m.consistency.mode.starts_with("none") {

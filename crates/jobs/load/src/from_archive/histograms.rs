@@ -38,7 +38,9 @@ pub(super) fn make(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
     for table in wanted {
         t.run.check()?;
         let name = name(table);
-        for (statement, again, columns) in statements(t, &name, &table.meta.histograms) {
+        // Those of the source are of rows that are not wanted, too.
+        let exact = plan.wanted(table).is_none();
+        for (statement, again, columns) in statements(t, &name, &table.meta.histograms, exact) {
             match refusal(&mut t.conn, &statement, &name)? {
                 None if again => made.taken_again += columns,
                 None => made.exact += columns,
@@ -59,7 +61,12 @@ pub(super) fn make(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
 }
 
 /// The statements for the histograms of a table, whether each takes them again, and how many it makes.
-fn statements(t: &Target<'_>, table: &str, all: &[Histogram]) -> Vec<(String, bool, u64)> {
+fn statements(
+    t: &Target<'_>,
+    table: &str,
+    all: &[Histogram],
+    exact: bool,
+) -> Vec<(String, bool, u64)> {
     if t.id.is_mariadb() {
         let columns: Vec<String> = all.iter().map(|h| quote::ident(&h.column)).collect();
         let statement = format!(
@@ -73,7 +80,7 @@ fn statements(t: &Target<'_>, table: &str, all: &[Histogram]) -> Vec<(String, bo
             let column = quote::ident(&h.column);
             let update = format!("ANALYZE TABLE {table} UPDATE HISTOGRAM ON {column}");
             match &h.data {
-                Some(data) if t.id.mysql_at_least(8, 0, 31) => {
+                Some(data) if exact && t.id.mysql_at_least(8, 0, 31) => {
                     let data = quote::text(&data.to_string());
                     (format!("{update} USING DATA {data}"), false, 1)
                 }

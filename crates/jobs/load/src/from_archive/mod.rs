@@ -4,6 +4,7 @@
 mod accounts;
 mod amounts;
 pub mod attempt;
+mod chosen;
 pub mod create_table;
 mod create_tables;
 mod definer_clause;
@@ -29,6 +30,7 @@ mod statistics;
 mod tablespaces;
 mod unselected;
 
+pub use chosen::Wanted;
 pub use existing::{Treated, lost};
 pub use plan::{LoadPlan, Renaming, SchemaSelection, raw_bytes};
 pub use preview::{Preview, preview};
@@ -168,6 +170,9 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         }
         PreviousLoad::Completed(completion) => return already_complete(target, plan, completion),
     };
+    if !target.resuming {
+        chosen::try_on_those_there(&mut target, plan)?;
+    }
     gtids::check(&mut target, plan)?;
     let mut methods = MethodPlan::choose(&mut target, plan, journal.as_ref())?;
     target.report.physical = methods.any();
@@ -197,6 +202,8 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
     let outcome = cleared.and_then(|()| prepare::create(&mut target, plan, journal, &methods));
     let mut prepared = outcome.map_err(|e| input.partial_load_hint(e, &target))?;
     drop(phase);
+    chosen::try_on_tables(&mut target, plan, &prepared.journal)
+        .map_err(|e| input.partial_load_hint(e, &target))?;
     let outcome = tablespace::run(&mut target, plan, &mut methods, &mut prepared);
     let (import, imported) = outcome.map_err(|e| input.partial_load_hint(e, &target))?;
     let mut wire = options.target.clone();
@@ -204,6 +211,9 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
     let tables = rows::tables(&mut target, plan, &prepared)?;
     let outcome = rows::load(&mut target, plan, &wire, &tables, &prepared.journal);
     let (rows_seconds, bottleneck) = outcome.map_err(|e| input.partial_load_hint(e, &target))?;
+    // Before any trigger, foreign key or event could do more.
+    let chosen = chosen::delete(&mut target, plan, &tables, &prepared)
+        .map_err(|e| input.partial_load_hint(e, &target))?;
     let phase = run.phase("creating foreign keys, routines, views", 1);
     let journal = &prepared.journal;
     let outcome = accounts::create(&mut target, plan, &mut |conn, name| {
@@ -223,21 +233,28 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
         .tables()
         .zip(&tables)
         .filter(|(t, l)| !plan.is_emptied(t) && !target.kept.contains(&l.name))
+        // Those were compared while all of their rows were there.
+        .filter(|(t, _)| !plan.leaves_rows_out(t))
         .filter(|(_, t)| imported.is_none() || !import.tables.contains(&t.name))
         .collect();
-    let verified = compare(&target, plan, &by_sql, imported)
-        .map_err(|e| input.partial_load_hint(e, &target))?;
+    let before = match (chosen, imported) {
+        (Some(chosen), imported) => Some(chosen.and(imported)),
+        (None, imported) => imported,
+    };
+    let verified =
+        compare(&target, plan, &by_sql, before).map_err(|e| input.partial_load_hint(e, &target))?;
     if plan.compares_sql(options) {
         let all: Vec<&Table> = plan
             .tables()
             .filter(|t| {
                 let name = server::quote::qualified(&t.schema, &t.name);
-                !plan.is_emptied(t) && !target.kept.contains(&name)
+                !plan.is_emptied(t) && !target.kept.contains(&name) && !plan.leaves_rows_out(t)
             })
             .collect();
         let compared = generated::compare(&mut target, plan, &all);
         compared.map_err(|e| input.partial_load_hint(e, &target))?;
     }
+    chosen::referring(&mut target, plan).map_err(|e| input.partial_load_hint(e, &target))?;
     existing::check_constraints(&mut target, plan)
         .map_err(|e| input.partial_load_hint(e, &target))?;
     histograms::make(&mut target, plan).map_err(|e| input.partial_load_hint(e, &target))?;
@@ -376,7 +393,11 @@ fn already_complete(mut t: Target<'_>, plan: &LoadPlan, completion: Completion) 
     let missing = completion.missing.iter();
     let refused = missing.filter_map(|m| m.strip_prefix("table ").map(str::to_owned));
     let _ = plan.refused.set(refused.collect());
-    let tables: Vec<_> = plan.tables().map(|t| (t, RowDigest::new())).collect();
+    let tables: Vec<_> = plan
+        .tables()
+        .filter(|t| !plan.leaves_rows_out(t))
+        .map(|t| (t, RowDigest::new()))
+        .collect();
     let (target, options) = (&t.options.target, t.options);
     let (archive, digests) = (&plan.archive, plan.archive.has_manifest());
     // What was there before that load is not known any more.
@@ -387,7 +408,13 @@ fn already_complete(mut t: Target<'_>, plan: &LoadPlan, completion: Completion) 
     let compared = (plan.compares_sql(options) && digests).then(|| {
         verify::against_archive::loaded(t.run, archive, &tables, target, options.threads, leeway)
     });
-    let verified = match compared.transpose() {
+    let mut compared = compared.transpose();
+    if compared.is_ok()
+        && let Some(what) = chosen::changed_since(&mut t, &completion.chosen)?
+    {
+        compared = Err(Error::new(Kind::Differs, what));
+    }
+    let verified = match compared {
         Ok(verified) => verified,
         Err(e) if e.kind == Kind::Differs => {
             let more = format!(
@@ -405,7 +432,13 @@ fn already_complete(mut t: Target<'_>, plan: &LoadPlan, completion: Completion) 
         schemas: plan.schema_names().len() as u64,
         tables: plan.tables().count() as u64,
         views: plan.views(),
-        rows: plan.tables().filter_map(|t| t.rows).sum(),
+        rows: plan
+            .tables()
+            .filter(|t| plan.wanted(t).is_none())
+            .filter_map(|t| t.rows)
+            .chain(completion.chosen.iter().map(|c| c.rows))
+            .sum(),
+        chosen: completion.chosen,
         already_loaded_bytes: plan.raw_bytes(),
         verified,
         digests,
@@ -458,10 +491,15 @@ fn kept_journal(t: &Target<'_>, plan: &LoadPlan) -> Result<journal::Journal> {
     };
     let chunks = plan.tables().filter(kept).flat_map(|t| &t.chunks);
     let files = chunks.map(|c| c.file.clone()).collect();
+    let chosen = plan
+        .tables()
+        .filter(|t| kept(t) && plan.leaves_rows_out(t))
+        .map(|t| server::quote::qualified(&t.schema, &t.name));
     Ok(journal::Journal::with_chunks(
         journal::home(plan),
         &journal::identity(plan)?,
         files,
+        chosen.collect(),
     ))
 }
 

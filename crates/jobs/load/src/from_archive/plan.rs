@@ -1,5 +1,6 @@
 //! What is loaded: the part of an archive that the selection leaves.
 
+use super::chosen::Wanted;
 use super::existing::Treated;
 use crate::left_out::LeftOut;
 use crate::options::{Definers, Options, Parts};
@@ -45,6 +46,8 @@ pub struct LoadPlan {
     pub parts: Parts,
     /// What of the archive is left out because its kind is, in words.
     pub left_out: Vec<String>,
+    /// Which rows are wanted of tables of which not all are; quoted and qualified.
+    pub choices: BTreeMap<String, Wanted>,
     /// What is done with objects that the target has: known once it was looked at.
     pub treated: OnceLock<Treated>,
 }
@@ -147,6 +150,20 @@ impl LoadPlan {
     /// Whether loaded rows are compared by SQL: that is wanted, and there are any.
     pub(super) fn compares_sql(&self, options: &Options) -> bool {
         self.parts.rows && options.verify.compares_sql()
+    }
+
+    /// Which rows of a table are wanted, if not all are.
+    pub fn wanted(&self, table: &Table) -> Option<&Wanted> {
+        if self.choices.is_empty() {
+            return None;
+        }
+        self.choices
+            .get(&quote::qualified(&table.schema, &table.name))
+    }
+
+    /// Whether rows of a table are loaded that are deleted afterwards.
+    pub(super) fn leaves_rows_out(&self, table: &Table) -> bool {
+        self.wanted(table).is_some_and(|w| !w.rest.is_all())
     }
 
     /// What is done with objects that the target has.

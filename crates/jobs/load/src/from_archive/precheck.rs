@@ -3,7 +3,7 @@
 
 use super::definers::{self, Programs};
 use super::plan::Growing;
-use super::{LoadPlan, Renaming, SchemaSelection};
+use super::{LoadPlan, Renaming, SchemaSelection, chosen};
 use crate::journal;
 use crate::{Existing, Only, Options, Target, check_writable, refused};
 use archive::Archive;
@@ -113,10 +113,15 @@ pub fn plan(run: &Run, options: &Options) -> Result<LoadPlan> {
     }
     let mut unread = super::left_out::forget(options.parts, &mut archive);
     unread.extend(without_programs);
+    let choices = chosen::of_archive(options, &mut archive, &damaged, |s, t| filter.table(s, t))?;
+    unread.extend(choices.unread);
+    let mut left_out = kinds.without(options.parts);
+    left_out.extend(choices.left_out);
     let mut plan = LoadPlan {
         source: source(&archive),
         parts: options.parts,
-        left_out: kinds.without(options.parts),
+        left_out,
+        choices: choices.wanted,
         accounts: super::accounts::of_archive(options, &archive)?,
         renaming: Renaming::of(&archive, map),
         definers: options.definers.clone(),
@@ -204,7 +209,8 @@ pub fn target(t: &mut Target<'_>, plan: &LoadPlan) -> Result<()> {
         Some(Only::Users) => Ok(()),
         _ => {
             storage(t, plan);
-            names(t, plan)
+            names(t, plan)?;
+            chosen::check(t, plan)
         }
     }
 }

@@ -81,6 +81,7 @@ pub fn create(
                 // It was dropped since: its journal entries are void.
                 let files: Vec<&str> = table.chunks.iter().map(|c| c.file.as_str()).collect();
                 journal.forget(t, &files)?;
+                journal.forget_chosen(t, &quote::qualified(&table.schema, &table.name))?;
             }
             foreign.extend(later.foreign);
             if !later.keys.is_empty() {
@@ -192,6 +193,7 @@ fn start_again(
             &format!("cannot empty table {name}"),
         )?;
         journal.forget(t, &files)?;
+        journal.forget_chosen(t, &name)?;
         t.run.observer.note(printable(&format!(
             "table {name} has an engine without transactions: it is loaded again from its beginning"
         )));

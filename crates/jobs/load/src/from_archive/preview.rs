@@ -3,7 +3,7 @@
 use super::definitions::{adapted, statements};
 use super::existing::{self, ExistingObjects, Treated};
 use super::precheck;
-use super::{LoadPlan, accounts, amounts, gtids, only, skip_damaged};
+use super::{LoadPlan, accounts, amounts, chosen, gtids, only, skip_damaged};
 use crate::journal;
 use crate::options::{Only, Options};
 use crate::repair::Repairable;
@@ -80,6 +80,7 @@ pub fn preview(run: &Run, options: &Options) -> Result<Preview> {
         return of_users(&mut t, &plan);
     }
     let missing = there(&mut t, &plan)?;
+    chosen::try_on_those_there(&mut t, &plan)?;
     let only = match plan.parts.only {
         Some(part) => Some((part, only::foreseen(&mut t, &plan, part)?)),
         None => None,

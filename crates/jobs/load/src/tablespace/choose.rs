@@ -63,6 +63,13 @@ impl MethodPlan {
                 methods.use_sql(&name, "they were there, and keep their definitions");
                 continue;
             }
+            if plan.wanted(table).is_some() {
+                methods.use_sql(
+                    &name,
+                    "only some of their rows are wanted (--where, --partitions)",
+                );
+                continue;
+            }
             if let Some(why) = too_small(t, table) {
                 methods.use_sql(&name, why);
                 continue;

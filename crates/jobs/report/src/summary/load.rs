@@ -42,6 +42,7 @@ pub fn load(d: &load::Summary) -> Summary {
         .flat_map(|v| v.indexes_not_compared.clone());
     s.add(indexes_not_compared(&indexes.collect::<Vec<_>>()));
     s.add(left_out(&d.left_out));
+    s.add(rows_that_match(&d.chosen));
     s.add(existing(&d.existing, d.existing.destroys()));
     s.add(accounts(&d.accounts));
     for item in accounts_made(d.accounts_made.as_ref()) {
@@ -169,6 +170,28 @@ pub(super) fn left_out(what: &[String]) -> Item {
         true => item,
         false => item.line(what.join(", ")),
     }
+}
+
+/// How many rows there are of tables of which not all were wanted.
+fn rows_that_match(chosen: &[load::Chosen]) -> Item {
+    let line = |c: &load::Chosen| {
+        let by = c.by.join(", ");
+        match c.of {
+            Some(of) => format!(
+                "{} of {} of {} ({by})",
+                count(c.rows),
+                things(of, "row"),
+                c.table
+            ),
+            None => format!("{} of {} ({by})", things(c.rows, "row"), c.table),
+        }
+    };
+    let json = |c: &load::Chosen| json!({"table": c.table, "rows": c.rows, "of": c.of});
+    let lines: Vec<String> = chosen.iter().map(|c| printable(&line(c))).collect();
+    let keys: Vec<_> = chosen.iter().map(json).collect();
+    Item::new("rows that match")
+        .list(&lines)
+        .key("rows_that_match", keys)
 }
 
 /// The histograms that the source had.

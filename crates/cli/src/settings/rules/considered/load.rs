@@ -119,6 +119,8 @@ const LOADING: &[Considered] = &[
     ("only", "--only objects", |c| {
         of_parts(c) && !c.has_any(&["sql", "tablespace", "offline", "--datadir"])
     }),
+    ("where", "--where a.b=1", of_parts),
+    ("partitions", "--partitions a.b=p1", of_parts),
     ("no-views", "--no-views", of_parts),
     ("no-triggers", "--no-triggers", of_parts),
     ("no-routines", "--no-routines", of_parts),
