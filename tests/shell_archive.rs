@@ -259,6 +259,32 @@ fn a_shell_archive_loads_and_is_compared(pair: &Pair) {
     assert_eq!(pair.target().value(view).expect("a row"), "1 2");
 }
 
+both!(rows_of_a_shell_archive_that_match);
+fn rows_of_a_shell_archive_that_match(pair: &Pair) {
+    write(
+        &pair.path("a"),
+        "2.0.1",
+        if pair.is_mysql() {
+            "9.6.0"
+        } else {
+            "10.11.6-MariaDB"
+        },
+    );
+    let usual = ["--where", "shop.item=id > 1"];
+    for place in ["a chunk is committed#1", "rows are about to be deleted#1"] {
+        pair.loading("a", &usual)
+            .env("PENSTOCK_KILL_AT", place)
+            .run()
+            .code(137);
+        pair.load("a", &[&usual[..], &["--resume"]].concat())
+            .ok()
+            .says(&["2 of 3 rows of `shop`.`item` (--where)", "equal: 3 rows"]);
+        let ids = "SELECT GROUP_CONCAT(id ORDER BY id) FROM shop.item";
+        assert_eq!(pair.target().value(ids).expect("rows"), "2,3", "{place}");
+        pair.target().client("DROP DATABASE shop").expect("dropped");
+    }
+}
+
 both!(an_old_shell_archive_loads);
 fn an_old_shell_archive_loads(pair: &Pair) {
     write(
@@ -359,6 +385,12 @@ fn partitions_with_separate_files_load(pair: &Pair) {
         (rows("p0"), rows("`p 1`"), rows("last")),
         ("3:12".into(), "2:29".into(), "0:0".into())
     );
+    // Of one of them, which has files of its own.
+    pair.target().client("DROP DATABASE shop").expect("dropped");
+    pair.load("a", &["--partitions", "shop.part=p 1"])
+        .ok()
+        .says(&["2 of 5 rows of `shop`.`part` (--partitions)"]);
+    assert_eq!((rows("p0"), rows("`p 1`")), ("0:0".into(), "2:29".into()));
     // A partition whose last file is missing must not pass for a smaller table.
     pair.target().client("DROP DATABASE shop").expect("dropped");
     fs::remove_file(directory.join("shop@part@p0@@1.tsv.zst")).expect("removed");
