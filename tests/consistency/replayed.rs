@@ -170,10 +170,76 @@ fn what_is_made_while_the_snapshot_is_taken_is_named(pair: &Pair) {
             "view `moves`.`gone` was dropped",
         ]);
     pair.load("a", &[]).ok();
+    // A table that is gone is named, and does not end the dump of the others.
+    let change = "DROP TABLE moves.u";
+    interrupted(pair, "c", "the snapshot is taken#1", change)
+        .code(3)
+        .says(&["table `moves`.`u` was dropped or renamed while the snapshot was taken"]);
+    let manifest = std::fs::read_to_string(pair.path("c/penstock.json")).expect("a manifest");
+    let manifest: serde_json::Value = serde_json::from_str(&manifest).expect("JSON");
+    let lacks = &manifest["consistency"]["tables_without_rows"];
+    assert_eq!(lacks[0], "`moves`.`u`", "{lacks}");
     let change = "ALTER TABLE moves.t ADD COLUMN v INT";
     interrupted(pair, "b", "the snapshot is taken#1", change)
         .code(3)
         .says(&["table `moves`.`t`", "none of its rows", "dump it again"]);
+}
+
+both!(a_change_that_waits_for_a_dump_does_not_stop_it);
+// The change waits for the reader that has read of the table, and another reader would wait for the change.
+fn a_change_that_waits_for_a_dump_does_not_stop_it(pair: &Pair) {
+    pair.fill(&format!(
+        "CREATE DATABASE moves; CREATE TABLE moves.t (id INT PRIMARY KEY, v VARCHAR(200)); \
+         INSERT INTO moves.t SELECT n, REPEAT('x', 150) FROM {}; ANALYZE TABLE moves.t",
+        crate::kit::COUNT
+    ));
+    let count = |sql: &str| {
+        let found = pair.source().value(sql).expect("a number");
+        found.parse::<u64>().expect("a number")
+    };
+    const WAITS: &str = "SELECT COUNT(*) FROM information_schema.processlist WHERE state LIKE 'Waiting for table metadata lock%'";
+    let mut more: Vec<&str> = vec!["--chunk-size", "64k"];
+    if pair.is_mysql() {
+        more.push("--no-backup-lock");
+    }
+    let mut waited = 0;
+    for n in 2..=6 {
+        let name = format!("a{n}");
+        let run = pair
+            .dumping(&name, &more)
+            .env("PENSTOCK_STOP_AT", format!("a task is taken#{n}"))
+            .start();
+        run.until_stopped();
+        let mut conn = pair.source().conn().expect("a connection");
+        let change = std::thread::spawn(move || {
+            let sql = format!("ALTER TABLE moves.t ADD COLUMN c{n} INT");
+            conn.execute(&sql).map(drop).expect("a change");
+        });
+        for _ in 0..20 {
+            if change.is_finished() || count(WAITS) > 0 {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        waited += count(WAITS);
+        run.signal(Signal::CONT);
+        let done = run.wait();
+        change.join().expect("the change is made");
+        match done.code {
+            // What has been read, or is held by a reader, is of the snapshot.
+            0 => {
+                pair.load(&name, &[]).ok();
+                let rows = "SELECT CONCAT(COUNT(*), ' ', SUM(id)) FROM moves.t";
+                assert_eq!(pair.target().value(rows).expect("rows"), "10000 49995000");
+                pair.target()
+                    .client("DROP DATABASE moves")
+                    .expect("dropped");
+            }
+            3 => drop(done.says(&["`moves`.`t`", "none of its rows"])),
+            _ => panic!("{done:?}"),
+        }
+    }
+    assert!(waited > 0, "no change has waited for a dump");
 }
 
 both!(tables_that_change_places_are_named);

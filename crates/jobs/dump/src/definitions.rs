@@ -40,6 +40,8 @@ pub struct Written {
     pub views: u64,
     /// What could not be dumped exactly, by name.
     pub exceptions: Vec<String>,
+    /// Tables that are not dumped, quoted and qualified; the exceptions say why.
+    pub left_out: Vec<String>,
     /// The files, with their sizes and digests.
     pub files: BTreeMap<String, FileRecord>,
     /// General tablespaces that tables are in.
@@ -75,6 +77,7 @@ pub fn write(
             count: 0,
             views: 0,
             exceptions: Vec::new(),
+            left_out: Vec::new(),
             files: BTreeMap::new(),
             tablespaces: Vec::new(),
         },
@@ -183,6 +186,8 @@ impl DefinitionWriter<'_> {
             if self.table(run, schema, table, base.clone(), names)? {
                 meta.tables.push(table.name.clone());
                 meta.basenames.insert(table.name.clone(), base);
+            } else {
+                self.out.left_out.push(table.qualified());
             }
         }
         for view in &schema.views {

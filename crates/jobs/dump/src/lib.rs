@@ -17,6 +17,7 @@ pub mod from_files;
 pub mod from_replica;
 mod options;
 mod plan;
+mod postponed;
 mod preview;
 mod progress;
 mod read;
@@ -377,14 +378,15 @@ impl Dump<'_> {
         drop(phase);
         failpoint::reached("the snapshot is taken");
         // Definitions may have changed since the catalog was read. From here on they are locked, or compared at the end.
-        let mut exceptions = Vec::new();
+        let (mut exceptions, mut without_rows) = (Vec::new(), Vec::new());
         let mut catalog = read_catalog(control, id, options)?;
         if achieved.definitions_locked {
             self.before = None;
         } else if let Some(before) = &self.before {
-            let (known, others) = before.known(catalog)?;
-            catalog = known;
-            exceptions.extend(others);
+            let known = before.known(catalog);
+            catalog = known.catalog;
+            exceptions.extend(known.said);
+            without_rows.extend(known.gone);
         }
         let catalog = &catalog;
         let threads = readers.len();
@@ -393,11 +395,12 @@ impl Dump<'_> {
         }
         let written = definitions::write(run, control, id, catalog, store, options)?;
         exceptions.extend(written.exceptions.iter().cloned());
+        without_rows.extend(written.left_out.iter().cloned());
         let accounts = match self.accounts {
             Some(choice) => Some(accounts::Dumped::read(control, id, choice)?),
             None => None,
         };
-        let identities = unchanged::identities(control, id)?;
+        let identities = unchanged::identities([&mut *control], id)?.unwrap_or_default();
         let facts = finish::Facts {
             id,
             catalog,
@@ -405,7 +408,7 @@ impl Dump<'_> {
             accounts: None,
             achieved: &achieved,
             exceptions: &exceptions,
-            without_rows: &[],
+            without_rows: &without_rows,
             identities: &identities,
             tablespaces: &written.tablespaces,
             files: written.files.clone(),
@@ -463,13 +466,13 @@ impl Dump<'_> {
         let moved = moved?;
         let mut files = written.files;
         if let Some(before) = &self.before {
-            let (changed, unknown) = before.changed(control, id)?;
+            let (changed, unknown) = before.changed(control, &mut readers, id)?;
             unreadable::changed(&moved.tables, &changed, &*run.observer)?;
             exceptions.extend(unknown);
         }
         let tables = unreadable::left_out(store, &moved.tables, &mut files, &mut exceptions)?;
         let given_up = moved.tables.iter().filter(|t| t.unreadable().is_some());
-        let without_rows: Vec<String> = given_up.map(|t| t.table.qualified()).collect();
+        without_rows.extend(given_up.map(|t| t.table.qualified()));
         if let Some(lock) = options.files.as_ref().and_then(|f| f.lock.as_ref()) {
             exceptions.extend(lock.release()?);
         }

@@ -11,6 +11,7 @@ use crossbeam_channel::Sender;
 use rows::key_ranges::{KeyRange, Nulls, Splitter, split};
 use run::Run;
 use run::Stop;
+use run::failure;
 use server::Identity;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -149,22 +150,39 @@ fn divide(
             explain: split::explain(id),
         };
         if !ended.is_empty() {
+            hold(splitter.conn)?;
             for (behind, gap) in gaps(ended, key.nullable()) {
                 before.replace(behind);
                 number.set(0);
                 splitter.split(&gap, &mut |range, _| send(range, false))?;
             }
         } else if !small {
+            hold(splitter.conn)?;
             splitter.split(&KeyRange::whole(), &mut |range, _| send(range, false))?;
         } else if splitter.has_more_than(STALE * series.rows_estimate + STALE_ROWS)? {
             // Just loaded, or never analysed: its statistics are useless.
             splitter.target = (chunk_bytes / UNKNOWN_ROW).max(1);
+            hold(splitter.conn)?;
             splitter.walk_all(&mut |range, _| send(range, false))?;
         } else {
             send(KeyRange::whole(), true)?;
+            continue;
         }
+        session(splitter.conn, "COMMIT")?;
     }
     Ok(())
+}
+
+/// Keeps a table as it is from the next statement on, until the transaction ends. Without that, a later statement could have to
+/// wait for a change that waits for a reader, which waits for the planner.
+fn hold(conn: &mut Conn) -> Result<()> {
+    session(conn, "START TRANSACTION")
+}
+
+fn session(conn: &mut Conn, sql: &str) -> Result<()> {
+    conn.execute(sql)
+        .map(drop)
+        .map_err(|e| failure::wire("cannot prepare a session", e))
 }
 
 /// What is left to be read between ranges that were read: each gap with the place of what is in front of it. Ranges are planned in

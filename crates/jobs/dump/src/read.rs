@@ -3,12 +3,13 @@
 
 use super::finish::generated;
 use super::plan::Task;
+use super::postponed::Postponed;
 use super::progress::{Ended, Progress};
 use super::tables::DoneChunk;
 use super::unreadable;
 use archive::ArchiveError;
 use archive::chunk::{ChunkWriter, Compression, Scratch, WriteOptions};
-use base::{Counters, Error, Kind, Observer, Result};
+use base::{Counters, Error, Kind, Observer, Result, failpoint};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use run::Stop;
 use run::bottleneck::Profiler;
@@ -16,6 +17,9 @@ use run::failure;
 use std::time::Duration;
 use store::Store;
 use wire::Conn;
+
+/// How long a reader waits for a task at a time.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// How often a reader updates the counters and checks whether to stop, in rows.
 const CHECK_EVERY: u64 = 2048;
@@ -39,6 +43,8 @@ pub struct Readers<'a> {
     pub profiler: &'a Profiler,
     /// Receives the tasks that have ended.
     pub progress: Option<&'a Progress<'a>>,
+    /// Tasks whose tables were locked.
+    pub postponed: Postponed,
 }
 
 impl Readers<'_> {
@@ -47,14 +53,23 @@ impl Readers<'_> {
         let mut scratch = Scratch::new();
         loop {
             stop.check()?;
-            let task = match tasks.recv_timeout(Duration::from_millis(20)) {
+            let postponed = self.postponed.begin(conn.id());
+            let task = match postponed.map_or_else(|| tasks.recv_timeout(PAUSE), Ok) {
                 Ok(task) => task,
-                Err(RecvTimeoutError::Timeout) => {
+                Err(e) => {
+                    self.postponed.rest();
                     self.progress.map_or(Ok(()), Progress::tick)?;
+                    if e == RecvTimeoutError::Disconnected {
+                        if self.postponed.is_done() {
+                            return Ok(());
+                        }
+                        // What another reader has locked, only that one can read.
+                        std::thread::sleep(PAUSE);
+                    }
                     continue;
                 }
-                Err(RecvTimeoutError::Disconnected) => return Ok(()),
             };
+            failpoint::reached("a task is taken");
             self.counters.busy.add(1);
             let span = self.profiler.begin(conn);
             let outcome = match task.table.unreadable() {
@@ -66,6 +81,17 @@ impl Readers<'_> {
             self.profiler.end(&span, conn, &task.series().plan.name);
             self.counters.busy.sub(1);
             stop.release_slot();
+            let (task, outcome) = match outcome {
+                Ok(()) => (task, Ok(())),
+                Err(e) => match self.postponed.keep(task, conn.id(), e, self.observer) {
+                    Ok(()) => {
+                        self.postponed.rest();
+                        continue;
+                    }
+                    Err((task, e)) => (task, Err(e)),
+                },
+            };
+            self.postponed.rest();
             unreadable::given_up(&task.table, outcome, self.observer)?;
             task.table.end_task(self.counters, self.observer);
         }

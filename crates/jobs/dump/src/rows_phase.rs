@@ -1,5 +1,6 @@
 //! The phase that moves the rows: one planner divides the tables into tasks, the readers write chunks.
 
+use crate::postponed::{PATIENCE, Postponed};
 use crate::progress::Progress;
 use crate::tables::TableState;
 use crate::{Compression, Options, plan, read};
@@ -79,6 +80,9 @@ impl RowsPhase<'_> {
         // Only now: nothing before the release of the read lock may wait for a rate limit.
         for conn in readers.iter_mut() {
             conn.set_limited(true);
+            let sql = format!("SET SESSION lock_wait_timeout = {PATIENCE}");
+            conn.execute(sql)
+                .map_err(|e| failure::wire("cannot set lock_wait_timeout", e))?;
         }
         let shared = read::Readers {
             profiler: &profiler,
@@ -88,6 +92,7 @@ impl RowsPhase<'_> {
             max_chunk_bytes: self.options.chunk_bytes.saturating_mul(2),
             counters: &phase.counters,
             observer: &*self.run.observer,
+            postponed: Postponed::default(),
         };
         enum Role<'c> {
             Plan(&'c mut Conn, crossbeam_channel::Sender<plan::Task>),

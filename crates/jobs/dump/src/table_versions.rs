@@ -39,6 +39,16 @@ impl TableVersion {
     }
 }
 
+/// What there is before and behind a snapshot.
+pub struct Known {
+    /// It.
+    pub catalog: Catalog,
+    /// What else there is or was, in words.
+    pub said: Vec<String>,
+    /// The tables among what was, quoted and qualified.
+    pub gone: Vec<String>,
+}
+
 /// What there is before a snapshot, where nothing keeps definitions still.
 pub struct Before {
     catalog: Catalog,
@@ -52,7 +62,8 @@ impl Before {
     /// Looks at the tables of a catalog.
     pub fn look(conn: &mut Conn, id: &Identity, catalog: Catalog) -> Result<Before> {
         let renames = renames(conn)?;
-        let versions = read_versions(conn, id, &catalog)?;
+        let numbers = unchanged::identities([&mut *conn], id)?.unwrap_or_default();
+        let versions = read_versions(conn, &catalog, &numbers)?;
         Ok(Before {
             catalog,
             versions,
@@ -61,20 +72,19 @@ impl Before {
     }
 
     /// The part of a catalog, which was read behind the snapshot, that was there before it. What else is there now may be
-    /// older or younger than the snapshot, and what is gone as well: it is named. A table that is gone ends the dump.
-    pub fn known(&self, mut fresh: Catalog) -> Result<(Catalog, Vec<String>)> {
-        if let Some(gone) = self
-            .catalog
-            .tables()
-            .find(|t| fresh.table(&t.schema, &t.name).is_none())
-        {
-            let what = format!("table {}", gone.qualified());
-            return Err(failure::server(
-                "cannot read the definitions",
-                server::Error::Gone { what },
-            ));
-        }
-        let mut said = Vec::new();
+    /// older or younger than the snapshot, and what is gone as well: it is named.
+    pub fn known(&self, mut fresh: Catalog) -> Known {
+        let gone = self.catalog.tables();
+        let gone = gone.filter(|t| fresh.table(&t.schema, &t.name).is_none());
+        let gone: Vec<String> = gone.map(Table::qualified).collect();
+        let mut said: Vec<String> = gone
+            .iter()
+            .map(|table| {
+                base::units::printable(&format!(
+                    "table {table} was dropped or renamed while the snapshot was taken: it is not in the archive; dump it again if it is needed"
+                ))
+            })
+            .collect();
         let mut created = |word: &str, name: String| {
             said.push(base::units::printable(&format!(
                 "{word} {name} was created while the snapshot was taken: it is not in the archive, and may be missing in the binary log behind it"
@@ -139,30 +149,42 @@ impl Before {
                 ))
             }));
         }
-        Ok((fresh, said))
+        Known {
+            catalog: fresh,
+            said,
+            gone,
+        }
     }
 
     /// The tables that are not what they were; and, in words, what cannot be known.
-    pub fn changed(&self, conn: &mut Conn, id: &Identity) -> Result<(Vec<String>, Vec<String>)> {
-        let after = read_versions(conn, id, &self.catalog)?;
+    pub fn changed(
+        &self,
+        conn: &mut Conn,
+        readers: &mut [Conn],
+        id: &Identity,
+    ) -> Result<(Vec<String>, Vec<String>)> {
+        let sessions = std::iter::once(&mut *conn).chain(readers.iter_mut());
+        let numbers = unchanged::identities(sessions, id)?;
+        let none = unchanged::Identities::new();
+        let after = read_versions(conn, &self.catalog, numbers.as_ref().unwrap_or(&none))?;
         let changed = differing(&self.catalog, &self.versions, &after);
         let again = renames(conn)?;
         let unknown = match again.is_some() && again == self.renames {
             true => Vec::new(),
-            false => self.perhaps_exchanged(),
+            false => self.perhaps_exchanged(numbers.is_some()),
         };
         Ok((changed, unknown))
     }
 
     /// Tables of which nothing says whether one was exchanged with another, in words.
-    fn perhaps_exchanged(&self) -> Vec<String> {
+    fn perhaps_exchanged(&self, numbered: bool) -> Vec<String> {
         let mut alike: BTreeMap<(&[u8], String), Vec<String>> = BTreeMap::new();
         for (table, version) in self.catalog.tables().zip(&self.versions) {
             let Some(definition) = &version.definition else {
                 continue;
             };
             let of_innodb = table.engine.eq_ignore_ascii_case("InnoDB");
-            if of_innodb && version.numbers.is_none() {
+            if of_innodb && !(numbered && version.numbers.is_some()) {
                 let created = version.created.as_deref().unwrap_or_default();
                 let mut body = definition.replacen(&quote::ident(&table.name), "", 1);
                 // Names that the server has made of the table's.
@@ -187,8 +209,11 @@ impl Before {
 }
 
 /// What identifies each table of the catalog, in order.
-fn read_versions(conn: &mut Conn, id: &Identity, catalog: &Catalog) -> Result<Vec<TableVersion>> {
-    let numbers = unchanged::identities(conn, id)?;
+fn read_versions(
+    conn: &mut Conn,
+    catalog: &Catalog,
+    numbers: &unchanged::Identities,
+) -> Result<Vec<TableVersion>> {
     let mut marks = Vec::new();
     for schema in &catalog.schemas {
         let created = read_created(conn, schema)?;

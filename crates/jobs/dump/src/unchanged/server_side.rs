@@ -1,5 +1,6 @@
 //! What the server itself says of changes that the log does not show: foreign keys, times, and the numbers that it knows tables by.
 
+use crate::postponed::{self, PATIENCE};
 use archive::FileRecord;
 use base::Result;
 use binlog_archive::Touched;
@@ -52,15 +53,42 @@ pub type Identities = HashMap<(String, String), String>;
 
 /// Whether it is another table by now, or one that was emptied, exchanged or altered at once; the log does not say so.
 pub fn is_another(then: Option<&String>, now: Option<&String>) -> Option<String> {
-    let differs = then.zip(now).is_some_and(|(then, now)| then != now);
-    differs.then(|| {
-        "it was emptied, exchanged, renamed or altered, and the log does not say so".to_owned()
-    })
+    let why = match (then?, now) {
+        (then, Some(now)) if then == now => return None,
+        (_, Some(_)) => {
+            "it was emptied, exchanged, renamed or altered, and the log does not say so"
+        }
+        (_, None) => "InnoDB's number of it could not be read",
+    };
+    Some(why.to_owned())
 }
 
 /// Reads what identifies tables: the numbers that InnoDB knows them and their partitions by, and how often they were altered at once.
-/// Nothing without the PROCESS privilege.
-pub fn identities(conn: &mut Conn, id: &Identity) -> Result<Identities> {
+/// Nothing without the PROCESS privilege. `None`: none of these sessions could read it. MySQL locks each table for it, and where a
+/// session waits to change one, only a session that has read of that table does not have to wait behind it.
+pub fn identities<'c>(
+    sessions: impl IntoIterator<Item = &'c mut Conn>,
+    id: &Identity,
+) -> Result<Option<Identities>> {
+    let set = |conn: &mut Conn, seconds: &str| {
+        let sql = format!("SET SESSION lock_wait_timeout = {seconds}");
+        conn.execute(sql)
+            .map(drop)
+            .map_err(|e| failure::wire("cannot set lock_wait_timeout", e))
+    };
+    for conn in sessions {
+        set(conn, &PATIENCE.to_string())?;
+        let found = identities_in(conn, id);
+        set(conn, "DEFAULT")?;
+        match found {
+            Err(e) if e.server_error == Some(postponed::TOO_LONG) => {}
+            found => return found.map(Some),
+        }
+    }
+    Ok(None)
+}
+
+fn identities_in(conn: &mut Conn, id: &Identity) -> Result<Identities> {
     let versions = match id.mysql_at_least(8, 0, 29) {
         true => "TOTAL_ROW_VERSIONS",
         false => "0",
@@ -75,7 +103,9 @@ pub fn identities(conn: &mut Conn, id: &Identity) -> Result<Identities> {
     let rows = match conn.fetch(&sql) {
         Ok(rows) => rows,
         // It lacks the privilege, or the server has no such list.
-        Err(e) if e.code().is_some() => return Ok(Identities::new()),
+        Err(e) if e.code().is_some_and(|c| c != postponed::TOO_LONG) => {
+            return Ok(Identities::new());
+        }
         Err(e) => return Err(failure::wire("cannot read the list of InnoDB's tables", e)),
     };
     let mut all: HashMap<(String, String), String> = HashMap::new();
