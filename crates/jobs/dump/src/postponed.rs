@@ -3,7 +3,7 @@
 //! Whoever wants to change a table waits until all who have read it end their transactions, and whoever wants to read it then waits
 //! behind them. A reader keeps what it has read locked until the end of the dump. So the change waits for one reader, and a second
 //! reader would wait for the change: for ever, and with it everybody who uses the table. Readers therefore do not wait long:
-//! they leave the task to the others. The one that has read of the table may go on with it. Where none has, the change is not
+//! they leave the task to the others. The one that has read of the table may continue with it. Where none has, the change is not
 //! held up by the dump, and the task is tried again until it is over.
 
 use super::plan::Task;
