@@ -61,9 +61,9 @@ impl Postponed {
         reader: u32,
         error: Error,
         observer: &dyn Observer,
-    ) -> Result<(), (Task, Error)> {
+    ) -> Option<(Task, Error)> {
         if error.server_error != Some(TOO_LONG) {
-            return Err((task, error));
+            return Some((task, error));
         }
         let name = task.series().plan.name.clone();
         let mut state = lock(&self.0);
@@ -73,6 +73,6 @@ impl Postponed {
                 "table {name}: another session locks or changes it, or waits to; its rows are read as soon as that is possible"
             )));
         }
-        Ok(())
+        None
     }
 }

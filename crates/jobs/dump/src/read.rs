@@ -84,11 +84,11 @@ impl Readers<'_> {
             let (task, outcome) = match outcome {
                 Ok(()) => (task, Ok(())),
                 Err(e) => match self.postponed.keep(task, conn.id(), e, self.observer) {
-                    Ok(()) => {
+                    Some((task, e)) => (task, Err(e)),
+                    None => {
                         self.postponed.rest();
                         continue;
                     }
-                    Err((task, e)) => (task, Err(e)),
                 },
             };
             self.postponed.rest();
