@@ -17,6 +17,10 @@ pub fn beside(p: &mut Page, records: &[Record]) {
             names.push(f);
         }
     }
+    // Articles have tables of their own.
+    if names.is_empty() {
+        return;
+    }
     p.raw("<section><h2>Side by side</h2>");
     let shared = |f: &&&Figure| records.iter().all(|r| find(r, f).is_some());
     p.raw("<div class='grid2'>");
