@@ -378,3 +378,160 @@ fn scripts_of_other_origin(pair: &Pair) {
     assert_eq!(value(target, tables), "a");
     forget(pair, &["s"]);
 }
+
+/// Two tables, and what a target has of the same names.
+const TWO: &str = "CREATE DATABASE IF NOT EXISTS shop; USE shop;\n\
+    CREATE TABLE orders (id INT PRIMARY KEY, v VARCHAR(50)); CREATE TABLE log (id INT PRIMARY KEY, m VARCHAR(50));\n\
+    INSERT INTO orders VALUES (1, 'x'), (2, 'y');\n";
+
+both!(what_a_part_would_read_of_the_target_is_refused);
+fn what_a_part_would_read_of_the_target_is_refused(pair: &Pair) {
+    let target = pair.target();
+    target
+        .script(
+            b"CREATE DATABASE shop; USE shop; CREATE TABLE orders (id INT PRIMARY KEY, v VARCHAR(50)); \
+            CREATE TABLE log (id INT PRIMARY KEY, m VARCHAR(50)); INSERT INTO orders VALUES (1000, 'live'); \
+            SET GLOBAL log_bin_trust_function_creators = 1;\nDELIMITER ;;\n\
+            CREATE FUNCTION f(a INT) RETURNS INT BEGIN UPDATE orders SET v = 'TOUCHED'; RETURN a; END;;\nDELIMITER ;\n",
+        )
+        .expect("a schema");
+    let before = held(pair);
+    let renamed: &[&str] = &["--map-schema", "shop=shop2"];
+    let beside: &[&str] = &["--tables", "shop.log", "--map-table", "shop.log=shop.log2"];
+    for (statement, options) in [
+        ("INSERT INTO log VALUES (shop.f(3), 'a')", renamed),
+        ("INSERT INTO log VALUES (f(3), 'a')", beside),
+        (
+            "INSERT INTO log VALUES (1, (SELECT MAX(v) FROM shop.orders))",
+            renamed,
+        ),
+        (
+            "INSERT INTO log VALUES (1, (SELECT MAX(v) FROM orders))",
+            beside,
+        ),
+        ("REPLACE INTO log (id) VALUES (f(3))", beside),
+        ("INSERT INTO log SET id = f(3)", beside),
+        ("SET @b = shop.f(3)", beside),
+        ("SET @b = (SELECT MAX(v) FROM orders)", beside),
+        (
+            "CREATE TABLE o3 AS SELECT * FROM orders",
+            &["--tables", "shop.o3"],
+        ),
+        ("CREATE TABLE o3 LIKE orders", &["--tables", "shop.o3"]),
+        (
+            "INSERT INTO log SELECT * FROM orders",
+            &["--tables", "shop.log", "--map-schema", "shop=x"],
+        ),
+        ("ROLLBACK", renamed),
+        ("DROP TABLE orders", renamed),
+    ] {
+        let script = file(pair, "d.sql", format!("{TWO}{statement};\n"));
+        loading(pair, &script, options)
+            .run()
+            .code(5)
+            .says(&["d.sql, line 4"]);
+        assert_eq!(held(pair), before, "{statement}");
+    }
+    // What computes from nothing but its arguments is run.
+    let text = format!("{TWO}INSERT INTO log VALUES (1, CONCAT('a', LENGTH('b')));\n");
+    let harmless = text.replace("LENGTH('b')", "UPPER('b')");
+    for (text, code) in [(text, 5), (harmless, 0)] {
+        let script = file(pair, "d.sql", text);
+        loading(pair, &script, renamed).run().code(code);
+    }
+    assert_eq!(value(target, "SELECT m FROM shop2.log"), "aB");
+    // A schema is named without anything in it: by an event, that would be done to the original.
+    forget(pair, &["shop2"]);
+    for body in ["DROP DATABASE shop", "CREATE DATABASE IF NOT EXISTS `shop`"] {
+        let event = format!(
+            "{TWO}CREATE EVENT e ON SCHEDULE EVERY 1 YEAR STARTS '2037-01-01' DO {body};\n"
+        );
+        let script = file(pair, "d.sql", event);
+        loading(pair, &script, renamed)
+            .run()
+            .code(3)
+            .says(&["it is not created", "`shop` in it may be the schema"]);
+        forget(pair, &["shop2"]);
+    }
+    // A view that is written by hand, and has a table behind a comma where a server prints none.
+    for from in [
+        "(SELECT 1) d, orders",
+        "log USE INDEX (PRIMARY), orders",
+        "log a JOIN log b ON a.id = b.id, orders",
+    ] {
+        let view = format!("{TWO}CREATE VIEW w AS SELECT orders.v FROM {from};\n");
+        let script = file(pair, "d.sql", view);
+        let names = "--tables shop.orders,shop.w --map-table shop.orders=shop.om --map-table shop.w=shop.wm";
+        let names: Vec<&str> = names.split(' ').collect();
+        loading(pair, &script, &names)
+            .run()
+            .code(3)
+            .says(&["it is not created", "`orders` in it"]);
+        target.client("DROP TABLE shop.om").expect("dropped");
+    }
+    assert_eq!(held(pair), before);
+    target
+        .client("SET GLOBAL log_bin_trust_function_creators = DEFAULT")
+        .expect("a setting");
+    forget(pair, &["shop"]);
+}
+
+both!(statements_that_need_what_comes_before);
+fn statements_that_need_what_comes_before(pair: &Pair) {
+    // Variables of the script, and rows that it has stored, which loaders know nothing of.
+    let text = format!(
+        "{TWO}SET @a = 'q'; INSERT INTO log VALUES (1, @a), (2, 'a@b');\n\
+        INSERT INTO log VALUES (3, (SELECT MAX(v) FROM orders)), (4, 'select');\n\
+        CREATE TABLE o3 AS SELECT * FROM orders; DROP TABLE IF EXISTS none;\n"
+    );
+    let script = file(pair, "d.sql", text);
+    for _ in 0..3 {
+        loading(pair, &script, &[]).run().ok();
+        let target = pair.target();
+        let rows = "SELECT GROUP_CONCAT(m ORDER BY id) FROM shop.log";
+        assert_eq!(value(target, rows), "q,a@b,y,select");
+        assert_eq!(value(target, "SELECT COUNT(*) FROM shop.o3"), "2");
+        forget(pair, &["shop"]);
+    }
+    // What takes back what is stored already is refused, also where it is read once.
+    for (statement, says) in [
+        ("ROLLBACK", "ROLLBACK"),
+        (
+            "DROP TABLE orders",
+            "drops a table that the dump has filled",
+        ),
+    ] {
+        let text = format!("{TWO}{statement};\n");
+        loading(pair, file(pair, "d.sql", &text), &[])
+            .run()
+            .code(5)
+            .says(&[says]);
+        untouched(pair);
+        loading(pair, "-", &[])
+            .input(text.into_bytes())
+            .run()
+            .code(5)
+            .says(&[says]);
+        forget(pair, &["shop"]);
+    }
+}
+
+both!(triggers_of_a_directory_do_not_act_on_its_rows);
+fn triggers_of_a_directory_do_not_act_on_its_rows(pair: &Pair) {
+    pair.fill(
+        "CREATE DATABASE a1; USE a1; CREATE TABLE log (v VARCHAR(20)); CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(20)); \
+        INSERT INTO t VALUES (1, 'a'), (2, 'b'); \
+        CREATE TRIGGER before_t BEFORE INSERT ON t FOR EACH ROW SET NEW.v = CONCAT('T', NEW.v); \
+        CREATE TRIGGER after_t AFTER INSERT ON t FOR EACH ROW INSERT INTO log VALUES ('t');",
+    );
+    let tab = pair.path("dir/a1");
+    std::fs::create_dir_all(&tab).expect("a directory");
+    dumped(pair, &[&format!("--tab={}", tab.display()), "a1"]);
+    loading(pair, pair.path("dir"), &[])
+        .run()
+        .ok()
+        .says(&["counted:"]);
+    pair.same_checksums();
+    pair.same("SELECT trigger_name, action_statement, sql_mode FROM information_schema.triggers WHERE trigger_schema = 'a1' ORDER BY 1");
+    forget(pair, &["a1"]);
+}

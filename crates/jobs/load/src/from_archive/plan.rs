@@ -118,6 +118,7 @@ impl Renaming {
             to,
             schemas: &self.schemas,
             functions: &self.functions,
+            printed: true,
         })
     }
 }

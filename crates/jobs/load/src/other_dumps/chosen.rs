@@ -48,6 +48,7 @@ pub struct Renamed {
 }
 
 const NO_TABLE: &str = "which tables it is about cannot be found out, and only a part of the dump is loaded, or under other names";
+const READS: &str = "it reads other tables, or calls functions that may, and only a part of the dump is loaded, or under other names";
 const NO_NAME: &str = "its names cannot be changed with certainty (--map-schema, --map-table)";
 
 /// What of the dump the names in a definition may mean.
@@ -217,8 +218,32 @@ impl<'a> Chosen<'a> {
         }
     }
 
-    /// Whether the names of a statement can be changed, as far as can be said before it is run.
-    pub fn can_rename(&self, s: &Statement, kind: &Kind, home: Option<&str>) -> Fate {
+    /// Whether a statement can be run as a part, and its names be changed, as far as can be said before it is run.
+    pub fn can_run(&self, s: &Statement, kind: &Kind, home: Option<&str>) -> Fate {
+        // What it reads or changes besides may not be loaded, or have another name: it would be that of the target.
+        let reads = match kind {
+            Kind::Insert(head) => {
+                let needs = rename::script::needs(&s.text[head.values_at..], s.dialect);
+                needs.rows || needs.functions
+            }
+            Kind::InsertOther(..) | Kind::Set(_) => {
+                let from = s.text.len().min(1);
+                let mut needs = rename::script::needs(&s.text[from..], s.dialect);
+                // The columns are behind the name of the table.
+                if matches!(kind, Kind::InsertOther(..)) {
+                    needs.functions = rename::script::values_need_functions(&s.text, s.dialect);
+                }
+                needs.rows || needs.functions
+            }
+            Kind::CreateTable(_) => {
+                let text = String::from_utf8_lossy(&s.text);
+                rename::script::takes_from_others(&text, s.dialect)
+            }
+            _ => false,
+        };
+        if reads {
+            return Fate::Unclear(READS);
+        }
         let fine = match kind {
             Kind::LoadData { .. } | Kind::InsertOther(InsertOther::Form, _) => false,
             Kind::CreateTable(_) | Kind::AlterTable(_) | Kind::InsertOther(..)
@@ -284,6 +309,7 @@ impl<'a> Chosen<'a> {
             to: &to,
             schemas: known.schemas,
             functions: known.functions,
+            printed: false,
         };
         // A schema may be created while none is in use.
         renamed.schema = match kind {
@@ -325,10 +351,6 @@ impl<'a> Chosen<'a> {
             renamed.unsure = Some("its definition is not in UTF-8".to_owned());
             return Ok(renamed);
         };
-        if allowed == Allowed::Table && rename::script::takes_from_others(&text, s.dialect) {
-            renamed.unsure = Some("it is made of another table".to_owned());
-            return Ok(renamed);
-        }
         let mut one = crate::script::Statement::new(allowed, text, s.dialect);
         rename::statement(&mut one, &names);
         s.text = one.text.into_bytes();

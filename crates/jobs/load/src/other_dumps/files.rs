@@ -23,6 +23,8 @@ pub struct InputFiles {
     pub counted: BTreeMap<(String, String), u64>,
     /// Files that seem to be missing.
     pub gaps: Vec<String>,
+    /// Whether they are those of a directory.
+    pub in_directory: bool,
 }
 
 /// A file, or standard input.
@@ -151,6 +153,7 @@ pub fn of(options: &Options) -> Result<InputFiles> {
             rereadable: false,
             counted: BTreeMap::new(),
             gaps: Vec::new(),
+            in_directory: false,
         });
     };
     if !from.is_dir() {
@@ -166,6 +169,7 @@ pub fn of(options: &Options) -> Result<InputFiles> {
             rereadable,
             counted: BTreeMap::new(),
             gaps: Vec::new(),
+            in_directory: false,
         });
     }
     match detect(from).map_err(|e| dump_error(from, &e))? {
@@ -271,6 +275,7 @@ fn files_of_directory(from: &Path, dump: &Dump, given: Option<&String>) -> Resul
         rereadable: true,
         counted,
         gaps,
+        in_directory: true,
     })
 }
 

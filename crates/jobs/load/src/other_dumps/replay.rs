@@ -15,13 +15,14 @@ use super::statement_policy::{self, Unsupported, why_unsupported};
 use super::survey::{self, Survey, no_schema};
 use crate::from_archive::Treated;
 use crate::journal::Journal;
+use crate::rename;
 use crate::target::connections;
 use crate::{Target, refused, script};
 use base::units::printable;
 use base::{Error, Kind, Result};
 use batches::{OpenBatch, Queue};
 use dumps::script::Statement;
-use dumps::statement::{Kind as StatementKind, Name, classify};
+use dumps::statement::{InsertOther, Kind as StatementKind, Name, classify};
 use dumps::{Charset, Dialect};
 use run::Stop;
 use run::bottleneck;
@@ -57,6 +58,8 @@ struct Replay<'a, 'b> {
     t: &'a mut Target<'b>,
     survey: Option<&'a Survey>,
     chosen: &'a Chosen<'a>,
+    /// Whether the dump is several files in a directory.
+    in_directory: bool,
     journal: Option<Arc<Journal>>,
     script: ScriptState,
     known: KnownObjects,
@@ -111,6 +114,7 @@ pub fn load(
         t,
         survey,
         chosen,
+        in_directory: files.in_directory,
         journal: journal.map(Arc::new),
         script: ScriptState::default(),
         known: KnownObjects::default(),
@@ -240,6 +244,11 @@ impl Replay<'_, '_> {
         let place = || format!("{name}, line {line}");
         let mut found = classify(&s.text, s.dialect);
         let mut why = None;
+        if self.survey.is_none() {
+            let home = self.script.schema.as_deref();
+            self.script.so_far.take(&found.kind, home);
+            why = self.script.so_far.undone(&s.text, &found.kind, home);
+        }
         if !self.chosen.is_whole() {
             match self.choose(&mut s, &found.kind, &place())? {
                 Fate::Kept => found = classify(&s.text, s.dialect),
@@ -260,6 +269,17 @@ impl Replay<'_, '_> {
             }
             self.skipped.push(skipped);
             return Ok(());
+        }
+        // A loader has neither the script's variables nor the rows that come before.
+        if let StatementKind::Insert(head) = &found.kind {
+            let needs = rename::script::needs_session(&s.text[head.values_at..], s.dialect);
+            if needs {
+                let name = Name {
+                    schema: head.schema.clone(),
+                    name: head.table.clone(),
+                };
+                found.kind = StatementKind::InsertOther(InsertOther::Form, Some(name));
+            }
         }
         if let StatementKind::Use(own) = &found.kind
             && let Some(given) = self.script.flag_schema.take()
@@ -356,8 +376,16 @@ impl Replay<'_, '_> {
                 self.execute(&s.text, &place(), false)
             }
             // Rows must be stored before what acts on them.
-            StatementKind::CreateTrigger { .. } => {
+            StatementKind::CreateTrigger { table, .. } => {
                 self.begin_journal()?;
+                // In a directory the definitions come first, and what they are of is meant to come before them.
+                let home = self.script.schema.as_deref();
+                let fired = self.survey.map(|s| &s.whole.fired);
+                if self.in_directory
+                    && resolved(&table, home).is_some_and(|t| fired.is_some_and(|f| f.contains(&t)))
+                {
+                    return self.defer_trigger(&mut s, &place());
+                }
                 self.wait_for_rows(stop)?;
                 self.execute(&s.text, &place(), false)
             }
@@ -450,7 +478,7 @@ impl Replay<'_, '_> {
             self.use_schema(&schema)?;
         }
         if let StatementKind::CreateTrigger { table, .. } = kind
-            && self.chosen.may_reach_others()
+            && (self.chosen.may_reach_others() || self.in_directory)
             && let Some(survey) = self.survey
             && resolved(table, home.as_deref()).is_some_and(|t| survey.whole.fired.contains(&t))
         {

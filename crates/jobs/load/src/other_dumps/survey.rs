@@ -48,12 +48,50 @@ pub struct Whole {
     pub functions: BTreeSet<String>,
     /// Tables with a trigger so far.
     triggers: BTreeSet<(String, String)>,
+    /// Tables with rows so far.
+    filled: BTreeSet<(String, String)>,
     /// Tables of which rows are stored when their triggers are there.
     pub fired: BTreeSet<(String, String)>,
 }
 
 impl Whole {
-    fn take(&mut self, kind: &StatementKind, home: Option<&str>) {
+    /// A table gets rows.
+    fn fill(&mut self, table: (String, String)) {
+        if self.triggers.contains(&table) {
+            self.fired.insert(table.clone());
+        }
+        // Large dumps have many statements of one table.
+        if !self.filled.contains(&table) {
+            self.tables.insert(table.clone());
+            self.filled.insert(table);
+        }
+    }
+
+    /// Why a statement cannot be run that undoes what is loaded already.
+    pub fn undone(
+        &self,
+        text: &[u8],
+        kind: &StatementKind,
+        home: Option<&str>,
+    ) -> Option<&'static str> {
+        match kind {
+            StatementKind::Transaction
+                if text[..text.len().min(8)].eq_ignore_ascii_case(b"ROLLBACK") =>
+            {
+                Some("ROLLBACK: the rows before it are stored already")
+            }
+            StatementKind::DropTable(names) => {
+                let filled = |n: &Name| resolved(n, home).is_some_and(|t| self.filled.contains(&t));
+                names
+                    .iter()
+                    .any(filled)
+                    .then_some("it drops a table that the dump has filled")
+            }
+            _ => None,
+        }
+    }
+
+    pub fn take(&mut self, kind: &StatementKind, home: Option<&str>) {
         let filled = match kind {
             StatementKind::Insert(head) => {
                 let schema = head.schema.as_deref().or(home);
@@ -62,8 +100,8 @@ impl Whole {
             StatementKind::InsertOther(_, Some(name)) => resolved(name, home),
             _ => None,
         };
-        if let Some(table) = filled.filter(|t| self.triggers.contains(t)) {
-            self.fired.insert(table);
+        if let Some(table) = filled {
+            self.fill(table);
         }
         match kind {
             StatementKind::CreateTrigger { table, .. } => {
@@ -140,7 +178,7 @@ pub fn survey(
         match &file.content {
             Content::Lines { table, .. } => {
                 let key = (current.unwrap_or_default(), table.clone());
-                found.whole.tables.insert(key.clone());
+                found.whole.fill(key.clone());
                 let key = chosen.table(&key.0, &key.1);
                 found.schema(&key.0);
                 let mut reader = reader;
@@ -155,11 +193,11 @@ pub fn survey(
                     run.check()?;
                     let c = classify(&s.text, s.dialect);
                     let home = current.as_deref();
-                    let mut why = None;
-                    if !chosen.is_whole() {
-                        found.whole.take(&c.kind, home);
+                    found.whole.take(&c.kind, home);
+                    let mut why = found.whole.undone(&s.text, &c.kind, home);
+                    if why.is_none() && !chosen.is_whole() {
                         why = match chosen.fate(&c.kind, home) {
-                            Fate::Kept => match chosen.can_rename(&s, &c.kind, home) {
+                            Fate::Kept => match chosen.can_run(&s, &c.kind, home) {
                                 Fate::Unclear(why) => Some(why),
                                 _ => None,
                             },

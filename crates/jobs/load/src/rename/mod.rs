@@ -33,6 +33,8 @@ pub(crate) struct Names<'a> {
     pub(crate) schemas: &'a BTreeSet<String>,
     /// Functions of the archive, without their schemas.
     pub(crate) functions: &'a BTreeSet<String>,
+    /// Views are as a server prints them: every table in one is behind FROM, JOIN or a comma of its own.
+    pub(crate) printed: bool,
 }
 
 impl Names<'_> {

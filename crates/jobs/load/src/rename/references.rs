@@ -241,6 +241,26 @@ impl<'a, 't> Body<'a, 't> {
         })
     }
 
+    /// Whether it is a schema without anything in it: `DROP DATABASE s`, `USE s`, `SHOW TABLES FROM s`, `GRANT … ON s.*`.
+    fn is_bare_schema(&self, at: usize, schema: &str) -> bool {
+        let same = |w: &String| w.eq_ignore_ascii_case(schema);
+        if !self.words[at].as_ref().is_some_and(same) || self.dot_before(at) {
+            return false;
+        }
+        let list = self.list;
+        if self.dot_after(at) {
+            let all = list.get(at + 2).is_some_and(|p| p.symbol(b'*'));
+            return all && list[at - 1].is("ON");
+        }
+        let mut before = at;
+        while before > 1 && list[before - 1].is_any(&["IF", "NOT", "EXISTS"]) {
+            before -= 1;
+        }
+        let word = list[before - 1];
+        word.is_any(&["DATABASE", "SCHEMA", "USE"])
+            || word.is_any(&["FROM", "IN"]) && self.all().any(|at| list[at].is("SHOW"))
+    }
+
     /// What is written with a schema.
     fn schema(&self, schema: &str, edits: &mut Edits) -> Result<(), String> {
         let map = self.names.map;
@@ -272,6 +292,9 @@ impl<'a, 't> Body<'a, 't> {
             if (new_schema.as_str(), &new) != (schema, &member) {
                 changed.push((at, quote::qualified(&new_schema, &new)));
             }
+        }
+        if self.all().any(|at| self.is_bare_schema(at, schema)) {
+            return Err(also(schema, "schema"));
         }
         if changed.is_empty() {
             return Ok(());
@@ -353,7 +376,8 @@ impl<'a, 't> Body<'a, 't> {
         if !named && tables.is_empty() {
             // TRUNCATE t, CREATE INDEX i ON t, SHOW COLUMNS IN t, a list of tables: statements name tables in more places
             // than can be told from those of columns and variables.
-            return match at_home && self.kind != Allowed::View && !unknown.is_empty() {
+            let printed = self.kind == Allowed::View && self.names.printed;
+            return match at_home && !printed && !unknown.is_empty() {
                 true => Err(also(&old.1, "table")),
                 false => Ok(()),
             };

@@ -17,6 +17,7 @@ fn rewritten(schemas: &[&str], tables: &[&str], home: &str, to: &str, text: &str
         to,
         schemas: &all,
         functions: &functions,
+        printed: true,
     };
     let mut found = statements_in(Some(home), "x.sql", &format!("DELIMITER //\n{text}\n//\n"))
         .expect("a script");

@@ -6,14 +6,18 @@ use super::Replay;
 use super::state::{DeferredTrigger, DeferredView, Key};
 use crate::attempt::is_there;
 use crate::from_archive::prepared::{DEFER_FROM, ForeignKeys};
-use crate::{DeferIndexes, refused, script};
+use crate::{DeferIndexes, refused, rename, script};
 use base::units::printable;
 use base::{Result, failpoint};
-use dumps::Charset;
 use dumps::script::Statement;
 use dumps::statement::Name;
+use dumps::{Charset, Dialect};
 use run::{Stop, failure};
 use server::{ddl, quote};
+
+fn script_takes(text: &[u8], dialect: Dialect) -> bool {
+    rename::script::takes_from_others(&String::from_utf8_lossy(text), dialect)
+}
 
 impl Replay<'_, '_> {
     /// Runs a statement on the control connection. Unless it is `needed`, a refusal by the server is an
@@ -183,6 +187,11 @@ impl Replay<'_, '_> {
         self.begin_journal()?;
         let key = self.key(name)?;
         self.next_table(Some(&key), stop)?;
+        // It may take the rows of another table.
+        if script_takes(&s.text, s.dialect) {
+            self.wait_for_rows(stop)?;
+            self.known.uncounted.tables.insert(key.clone());
+        }
         let mut text = match String::from_utf8(s.text.clone()) {
             // A definition in another character set is left as it is.
             Err(_) => {

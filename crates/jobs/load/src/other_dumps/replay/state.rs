@@ -4,6 +4,7 @@
 use super::super::files::InputFile;
 use super::super::settings::{RowSettings, Settings};
 use super::super::statement_policy::resolved;
+use super::super::survey::Whole;
 use super::super::target_table::TargetTable;
 use crate::from_archive::prepared::ForeignKeys;
 use dumps::Charset;
@@ -26,6 +27,8 @@ pub(super) struct ScriptState {
     pub home: Option<String>,
     /// The schema of --schema, until a statement needs it.
     pub flag_schema: Option<String>,
+    /// What there was of it so far, if nothing is known of what comes.
+    pub so_far: Whole,
     /// The settings under which the next rows are stored.
     pub row_settings: RowSettings,
     /// All that the script has set of them.
