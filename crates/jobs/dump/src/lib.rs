@@ -400,7 +400,13 @@ impl Dump<'_> {
             Some(choice) => Some(accounts::Dumped::read(control, id, choice)?),
             None => None,
         };
-        let identities = unchanged::identities([&mut *control], id)?.unwrap_or_default();
+        // No reader has read of a table yet, so whoever locks one does not wait for this dump.
+        let identities = loop {
+            run.check()?;
+            if let Some(found) = unchanged::identities([&mut *control], id)? {
+                break found;
+            }
+        };
         let facts = finish::Facts {
             id,
             catalog,

@@ -5,6 +5,7 @@ use super::unreadable;
 use crate::SourceFiles;
 use crate::from_files::sample;
 use crate::from_files::table_files::{self, Piece, Unread};
+use crate::postponed;
 use crate::progress::Order;
 use base::{Counters, Result};
 use crossbeam_channel::Sender;
@@ -14,7 +15,9 @@ use run::Stop;
 use run::failure;
 use server::Identity;
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 use wire::Conn;
 
 /// One task for a reader.
@@ -71,8 +74,31 @@ pub fn plan(
     run: &Run,
     stop: &Stop<'_>,
 ) -> Result<()> {
-    for table in tables {
-        let outcome = divide(conn, id, table, files, chunk_bytes, tasks, run, stop);
+    let mut left: VecDeque<(&Arc<TableState>, u32)> = tables.iter().map(|t| (t, 0)).collect();
+    while let Some((table, tries)) = left.pop_front() {
+        // Nothing is sent before all of a table is planned: the planner keeps the table locked, and whoever waits for it must not
+        // have to wait until readers have room for tasks.
+        let mut found = Vec::new();
+        let outcome = divide(conn, id, table, files, chunk_bytes, &mut found, run, stop);
+        session(conn, "ROLLBACK")?;
+        if let Err(e) = &outcome
+            && e.server_error == Some(postponed::TOO_LONG)
+        {
+            if tries == 0 {
+                run.observer
+                    .warn(postponed::waits(&table.table.qualified()));
+            }
+            stop.check()?;
+            left.push_back((table, tries + 1));
+            std::thread::sleep(Duration::from_millis(100));
+            continue;
+        }
+        if outcome.is_ok() {
+            for task in found {
+                table.begin_task();
+                tasks.send(task).map_err(|_| readers_stopped())?;
+            }
+        }
         unreadable::given_up(table, outcome, &*run.observer)?;
         if !table.generated.is_empty() && table.ended().iter().all(|t| t.generated.is_empty()) {
             stop.check()?;
@@ -101,10 +127,12 @@ fn divide(
     table: &Arc<TableState>,
     files: Option<&SourceFiles>,
     chunk_bytes: u64,
-    tasks: &Sender<Task>,
+    tasks: &mut Vec<Task>,
     run: &Run,
     stop: &Stop<'_>,
 ) -> Result<()> {
+    let tasks = &RefCell::new(tasks);
+    session(conn, "START TRANSACTION")?;
     for (n, series) in table.series.iter().enumerate() {
         stop.check()?;
         // Where the next task stands: behind this one.
@@ -120,8 +148,8 @@ fn divide(
                 single,
                 generated: false,
             };
-            table.begin_task();
-            tasks.send(task).map_err(|_| readers_stopped())
+            tasks.borrow_mut().push(task);
+            Ok(())
         };
         if let Some(pieces) = from_files(conn, id, table, n, files, chunk_bytes, run)? {
             let single = pieces.len() == 1;
@@ -150,33 +178,22 @@ fn divide(
             explain: split::explain(id),
         };
         if !ended.is_empty() {
-            hold(splitter.conn)?;
             for (behind, gap) in gaps(ended, key.nullable()) {
                 before.replace(behind);
                 number.set(0);
                 splitter.split(&gap, &mut |range, _| send(range, false))?;
             }
         } else if !small {
-            hold(splitter.conn)?;
             splitter.split(&KeyRange::whole(), &mut |range, _| send(range, false))?;
         } else if splitter.has_more_than(STALE * series.rows_estimate + STALE_ROWS)? {
             // Just loaded, or never analysed: its statistics are useless.
             splitter.target = (chunk_bytes / UNKNOWN_ROW).max(1);
-            hold(splitter.conn)?;
             splitter.walk_all(&mut |range, _| send(range, false))?;
         } else {
             send(KeyRange::whole(), true)?;
-            continue;
         }
-        session(splitter.conn, "COMMIT")?;
     }
     Ok(())
-}
-
-/// Keeps a table as it is from the next statement on, until the transaction ends. Without that, a later statement could have to
-/// wait for a change that waits for a reader, which waits for the planner.
-fn hold(conn: &mut Conn) -> Result<()> {
-    session(conn, "START TRANSACTION")
 }
 
 fn session(conn: &mut Conn, sql: &str) -> Result<()> {

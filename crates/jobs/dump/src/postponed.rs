@@ -8,8 +8,8 @@
 
 use super::plan::Task;
 use base::units::printable;
-use base::{Error, Observer, lock};
-use std::collections::HashSet;
+use base::{Observer, lock};
+use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -28,24 +28,40 @@ pub struct Postponed(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    tasks: Vec<(Task, u32, Instant)>,
+    tasks: Vec<Task>,
     active: usize,
+    /// When which reader has waited for which table in vain.
+    locked: HashMap<(String, u32), Instant>,
     named: HashSet<String>,
 }
 
+impl State {
+    fn is_locked(&self, task: &Task, reader: u32) -> bool {
+        let key = (task.series().plan.name.clone(), reader);
+        let since = self.locked.get(&key);
+        since.is_some_and(|since| since.elapsed() < PAUSE)
+    }
+}
+
 impl Postponed {
-    /// A task that this reader may begin. Until [`Postponed::rest`] it counts as active, with a task or without.
-    pub fn begin(&self, reader: u32) -> Option<Task> {
-        let mut state = lock(&self.0);
-        state.active += 1;
-        let mut tasks = state.tasks.iter();
-        let at = tasks.position(|(_, by, when)| *by != reader || when.elapsed() >= PAUSE)?;
-        Some(state.tasks.remove(at).0)
+    /// The reader looks for a task, and counts as active until [`Postponed::rest`].
+    pub fn look(&self) {
+        lock(&self.0).active += 1;
     }
 
     /// The reader has no task any more.
     pub fn rest(&self) {
         lock(&self.0).active -= 1;
+    }
+
+    /// A task that this reader may try now.
+    pub fn next(&self, reader: u32) -> Option<Task> {
+        let mut state = lock(&self.0);
+        let at = state
+            .tasks
+            .iter()
+            .position(|task| !state.is_locked(task, reader))?;
+        Some(state.tasks.remove(at))
     }
 
     /// Whether there is nothing left, and nobody has a task that may be postponed.
@@ -54,25 +70,31 @@ impl Postponed {
         state.tasks.is_empty() && state.active == 0
     }
 
-    /// Keeps a task if this is the error of a table that was locked; gives the error back if not.
-    pub fn keep(
-        &self,
-        task: Task,
-        reader: u32,
-        error: Error,
-        observer: &dyn Observer,
-    ) -> Option<(Task, Error)> {
-        if error.server_error != Some(TOO_LONG) {
-            return Some((task, error));
-        }
-        let name = task.series().plan.name.clone();
+    /// Keeps a task of a table that this reader has just waited for in vain: it does not wait for each of them.
+    pub fn unless_locked(&self, task: Task, reader: u32) -> Option<Task> {
         let mut state = lock(&self.0);
-        state.tasks.push((task, reader, Instant::now()));
-        if state.named.insert(name.clone()) {
-            observer.warn(printable(&format!(
-                "table {name}: another session locks or changes it, or waits to; its rows are read as soon as that is possible"
-            )));
+        if !state.is_locked(&task, reader) {
+            return Some(task);
         }
+        state.tasks.push(task);
         None
     }
+
+    /// Keeps a task of a table that was locked.
+    pub fn keep(&self, task: Task, reader: u32, observer: &dyn Observer) {
+        let name = task.series().plan.name.clone();
+        let mut state = lock(&self.0);
+        state.tasks.push(task);
+        state.locked.insert((name.clone(), reader), Instant::now());
+        if state.named.insert(name.clone()) {
+            observer.warn(waits(&name));
+        }
+    }
+}
+
+/// What is said of a table that is locked.
+pub fn waits(name: &str) -> String {
+    printable(&format!(
+        "table {name}: another session locks or changes it, or waits to; its rows are read as soon as that is possible"
+    ))
 }

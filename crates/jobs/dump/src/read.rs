@@ -3,7 +3,7 @@
 
 use super::finish::generated;
 use super::plan::Task;
-use super::postponed::Postponed;
+use super::postponed::{Postponed, TOO_LONG};
 use super::progress::{Ended, Progress};
 use super::tables::DoneChunk;
 use super::unreadable;
@@ -47,14 +47,29 @@ pub struct Readers<'a> {
     pub postponed: Postponed,
 }
 
+/// What came of a task.
+enum Outcome {
+    /// Its rows are read; what another run needs to continue behind them, if it can.
+    Ended(Option<Ended>),
+    /// Its table was locked, and nothing was read.
+    Locked,
+}
+
 impl Readers<'_> {
     /// Works until the tasks are over.
     pub fn work(&self, conn: &mut Conn, tasks: &Receiver<Task>, stop: &Stop<'_>) -> Result<()> {
         let mut scratch = Scratch::new();
         loop {
             stop.check()?;
-            let postponed = self.postponed.begin(conn.id());
-            let task = match postponed.map_or_else(|| tasks.recv_timeout(PAUSE), Ok) {
+            self.postponed.look();
+            let found = match tasks.try_recv() {
+                Ok(task) => Ok(task),
+                Err(_) => match self.postponed.next(conn.id()) {
+                    Some(task) => Ok(task),
+                    None => tasks.recv_timeout(PAUSE),
+                },
+            };
+            let task = match found {
                 Ok(task) => task,
                 Err(e) => {
                     self.postponed.rest();
@@ -69,30 +84,31 @@ impl Readers<'_> {
                     continue;
                 }
             };
+            let Some(task) = self.postponed.unless_locked(task, conn.id()) else {
+                self.postponed.rest();
+                continue;
+            };
             failpoint::reached("a task is taken");
             self.counters.busy.add(1);
             let span = self.profiler.begin(conn);
             let outcome = match task.table.unreadable() {
-                Some(_) => Ok(()),
-                None => self
-                    .task(conn, &task, &mut scratch, stop)
-                    .and_then(|ended| self.ended(ended)),
+                Some(_) => Ok(true),
+                None => match self.task(conn, &task, &mut scratch, stop) {
+                    Ok(Outcome::Ended(ended)) => self.ended(ended).map(|()| true),
+                    Ok(Outcome::Locked) => Ok(false),
+                    Err(e) => Err(e),
+                },
             };
             self.profiler.end(&span, conn, &task.series().plan.name);
             self.counters.busy.sub(1);
             stop.release_slot();
-            let (task, outcome) = match outcome {
-                Ok(()) => (task, Ok(())),
-                Err(e) => match self.postponed.keep(task, conn.id(), e, self.observer) {
-                    Some((task, e)) => (task, Err(e)),
-                    None => {
-                        self.postponed.rest();
-                        continue;
-                    }
-                },
-            };
+            if let Ok(false) = outcome {
+                self.postponed.keep(task, conn.id(), self.observer);
+                self.postponed.rest();
+                continue;
+            }
             self.postponed.rest();
-            unreadable::given_up(&task.table, outcome, self.observer)?;
+            unreadable::given_up(&task.table, outcome.map(drop), self.observer)?;
             task.table.end_task(self.counters, self.observer);
         }
     }
@@ -111,12 +127,21 @@ impl Readers<'_> {
         task: &Task,
         scratch: &mut Scratch,
         stop: &Stop<'_>,
-    ) -> Result<Option<Ended>> {
+    ) -> Result<Outcome> {
         if task.generated {
-            return self.generated(conn, task, stop).map(Some);
+            // From then on the reader keeps the table as it is.
+            let sql = format!("SELECT 1 FROM {} LIMIT 0", task.series().plan.name);
+            return match conn.execute(sql) {
+                Err(e) if e.code() == Some(TOO_LONG) => Ok(Outcome::Locked),
+                _ => self
+                    .generated(conn, task, stop)
+                    .map(|e| Outcome::Ended(Some(e))),
+            };
         }
         if let Some(piece) = &task.piece {
-            return self.read_piece(task, piece, scratch, stop).map(|()| None);
+            return self
+                .read_piece(task, piece, scratch, stop)
+                .map(|()| Outcome::Ended(None));
         }
         let mut chunks = Vec::new();
         let table = task.series();
@@ -127,12 +152,16 @@ impl Readers<'_> {
         let sql = table.plan.select(&task.range);
         // The padding that makes a server write in large pieces is not worth it for small tables.
         let bulk = !task.single || table.data_bytes > BULK_BYTES;
-        let mut rows = if bulk {
+        let answer = if bulk {
             conn.query_bulk(sql)
         } else {
             conn.query(sql)
-        }
-        .map_err(|e| failure::wire(format_args!("cannot read {name}"), e))?;
+        };
+        let mut rows = match answer {
+            Ok(rows) => rows,
+            Err(e) if e.code() == Some(TOO_LONG) => return Ok(Outcome::Locked),
+            Err(e) => return Err(failure::wire(format_args!("cannot read {name}"), e)),
+        };
         let expected = table.plan.columns.len().max(1);
         if rows.columns().len() != expected {
             return Err(Error::new(
@@ -183,7 +212,8 @@ impl Readers<'_> {
         self.counters.rows.add(seen % CHECK_EVERY);
         self.counters.bytes.add(chunk.raw_bytes() - shown);
         chunks.push(self.finish(task, chunk, number)?);
-        Ok(Some(Ended::rows(&task.table, &task.order, &chunks)))
+        let ended = Ended::rows(&task.table, &task.order, &chunks);
+        Ok(Outcome::Ended(Some(ended)))
     }
 
     /// Digests what the server keeps of generated columns.

@@ -80,6 +80,8 @@ impl RowsPhase<'_> {
         // Only now: nothing before the release of the read lock may wait for a rate limit.
         for conn in readers.iter_mut() {
             conn.set_limited(true);
+        }
+        for conn in readers.iter_mut().chain([&mut *planner]) {
             let sql = format!("SET SESSION lock_wait_timeout = {PATIENCE}");
             conn.execute(sql)
                 .map_err(|e| failure::wire("cannot set lock_wait_timeout", e))?;

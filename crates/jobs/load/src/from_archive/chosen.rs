@@ -82,7 +82,16 @@ pub(super) fn of_archive(
             .hint(format!("the name has to be spelt as in the archive, and the table to be selected; a view and a sequence have no rows of their own; what stands in an option file or in penstock.toml ({}) is for every load", &given[2..])));
         };
         let mut rest = choice.clone();
+        // A condition on another table is to see all rows of this one.
+        let others = options
+            .choices
+            .iter()
+            .filter(|(other, _)| (&other.0, &other.1) != (schema, table));
+        let read = others
+            .filter_map(|(_, other)| other.condition.as_deref())
+            .any(|condition| words::Words::of(condition).may_read(&name));
         if !rest.partitions.is_empty()
+            && !read
             && let Some(files) = archive.leave_out_partitions(&to, &name, &rest.partitions)
         {
             choices.unread.extend(files);

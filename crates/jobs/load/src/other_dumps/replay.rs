@@ -390,6 +390,10 @@ impl Replay<'_, '_> {
                 self.execute(&s.text, &place(), false)
             }
             StatementKind::Sequence(name) => {
+                // The target is known not to have it.
+                if s.text[..s.text.len().min(4)].eq_ignore_ascii_case(b"DROP") {
+                    return Ok(());
+                }
                 self.begin_journal()?;
                 if let Some(key) = resolved(&name, self.script.schema.as_deref()) {
                     self.known.tables.insert(key);
@@ -406,6 +410,10 @@ impl Replay<'_, '_> {
             StatementKind::AlterTable(_) => {
                 self.begin_journal()?;
                 self.wait_for_rows(stop)?;
+                // The rows that this load has stored would not be sent again.
+                if self.t.resuming && survey::is_truncate(&s.text) {
+                    return Ok(());
+                }
                 self.execute(&s.text, &place(), true)
             }
             StatementKind::AlterDatabase(name) => {
@@ -452,6 +460,11 @@ impl Replay<'_, '_> {
         if schema.is_some_and(|name| !self.has_part_in(&self.chosen.schema(name))) {
             return Ok(Fate::LeftOut);
         }
+        // What the scan has refused is not run.
+        let fate = self.chosen.can_run(s, kind, home.as_deref());
+        if fate != Fate::Kept {
+            return Ok(fate);
+        }
         let known = self.survey.map(|survey| Known {
             schemas: &survey.whole.schemas,
             functions: &survey.whole.functions,
@@ -470,7 +483,10 @@ impl Replay<'_, '_> {
         for left in renamed.left {
             self.refused(format!("{place}: {left}"));
         }
-        if let Some(schema) = renamed.schema
+        let at_home = home
+            .clone()
+            .filter(|_| !self.chosen.renames() && survey::needs_schema(kind));
+        if let Some(schema) = renamed.schema.or(at_home)
             && self.script.schema.as_ref() != Some(&schema)
         {
             self.script.flag_schema = None;

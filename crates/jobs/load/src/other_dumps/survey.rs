@@ -35,6 +35,11 @@ pub struct Survey {
     pub identity: String,
 }
 
+/// Whether an `ALTER TABLE` or its like is TRUNCATE.
+pub fn is_truncate(text: &[u8]) -> bool {
+    text[..text.len().min(8)].eq_ignore_ascii_case(b"TRUNCATE")
+}
+
 /// What a dump names, whether it is chosen or not.
 #[derive(Default)]
 pub struct Whole {
@@ -86,6 +91,11 @@ impl Whole {
                     .iter()
                     .any(filled)
                     .then_some("it drops a table that the dump has filled")
+            }
+            StatementKind::AlterTable(name) if is_truncate(text) => {
+                let table = resolved(name, home)?;
+                let filled = self.filled.contains(&table);
+                filled.then_some("it empties a table that the dump has filled")
             }
             _ => None,
         }

@@ -4,6 +4,7 @@
 use super::usage;
 use super::words::Words;
 use crate::from_archive::plan::LoadPlan;
+use crate::from_archive::prepared::Prepared;
 use archive::open::Table;
 use base::{Error, Kind, Result};
 use server::quote;
@@ -53,6 +54,35 @@ pub(super) fn no_placeholder(plan: &LoadPlan, table: &Table, condition: &str) ->
             quote::qualified(&view.schema, &view.name)
         ))
         .hint("write out what the view selects, or leave views out (--no-views)")),
+    }
+}
+
+/// Fails if a condition may read a table that an earlier run of this load has left only some rows of: it came before this one,
+/// because the target refused this one then.
+pub(super) fn has_all_rows_to_read(
+    plan: &LoadPlan,
+    table: &Table,
+    condition: &str,
+    prepared: &Prepared,
+) -> Result<()> {
+    let words = Words::of(condition);
+    let lacks = |other: &&Table| {
+        let name = quote::qualified(&other.schema, &other.name);
+        let done =
+            prepared.journal.chosen(&name).is_some() || prepared.journal.leaving(&name).is_some();
+        !std::ptr::eq(*other, table) && done && words.may_read(&other.name)
+    };
+    match plan.selected_tables().filter(|t| plan.leaves_rows_out(t)).find(lacks) {
+        None => Ok(()),
+        Some(read) => Err(Error::new(
+            Kind::Failed,
+            base::units::printable(&format!(
+                "the rows of {} cannot be chosen: the condition may read {}, which an earlier run has left some of its rows out of",
+                quote::qualified(&table.schema, &table.name),
+                quote::qualified(&read.schema, &read.name)
+            )),
+        )
+        .hint("drop both tables, then resume")),
     }
 }
 
