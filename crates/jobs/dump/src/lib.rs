@@ -384,6 +384,12 @@ impl Dump<'_> {
             self.before = None;
         } else if let Some(before) = &self.before {
             let known = before.known(catalog);
+            // A copy begins again: nothing of it is on the target yet.
+            if let (Some(_), Some(gone)) = (&options.feed, known.gone.first()) {
+                let what = format!("table {gone}");
+                let gone = server::Error::Gone { what };
+                return Err(failure::server("cannot read the definitions", gone));
+            }
             catalog = known.catalog;
             exceptions.extend(known.said);
             without_rows.extend(known.gone);

@@ -76,13 +76,21 @@ pub fn plan(
 ) -> Result<()> {
     let mut left: VecDeque<(&Arc<TableState>, u32)> = tables.iter().map(|t| (t, 0)).collect();
     while let Some((table, tries)) = left.pop_front() {
-        // Nothing is sent before all of a table is planned: the planner keeps the table locked, and whoever waits for it must not
-        // have to wait until readers have room for tasks.
-        let mut found = Vec::new();
-        let outcome = divide(conn, id, table, files, chunk_bytes, &mut found, run, stop);
-        session(conn, "ROLLBACK")?;
+        let out = RefCell::new(Outbox {
+            tasks,
+            waiting: Vec::new(),
+            sent: 0,
+            holds: false,
+        });
+        let outcome = divide(conn, id, table, files, chunk_bytes, &out, run, stop);
+        let out = out.into_inner();
+        let released = session(conn, "ROLLBACK");
+        if outcome.is_ok() {
+            released?;
+        }
         if let Err(e) = &outcome
             && e.server_error == Some(postponed::TOO_LONG)
+            && out.sent == 0
         {
             if tries == 0 {
                 run.observer
@@ -94,7 +102,7 @@ pub fn plan(
             continue;
         }
         if outcome.is_ok() {
-            for task in found {
+            for task in out.waiting {
                 table.begin_task();
                 tasks.send(task).map_err(|_| readers_stopped())?;
             }
@@ -127,11 +135,10 @@ fn divide(
     table: &Arc<TableState>,
     files: Option<&SourceFiles>,
     chunk_bytes: u64,
-    tasks: &mut Vec<Task>,
+    out: &RefCell<Outbox<'_>>,
     run: &Run,
     stop: &Stop<'_>,
 ) -> Result<()> {
-    let tasks = &RefCell::new(tasks);
     session(conn, "START TRANSACTION")?;
     for (n, series) in table.series.iter().enumerate() {
         stop.check()?;
@@ -148,8 +155,7 @@ fn divide(
                 single,
                 generated: false,
             };
-            tasks.borrow_mut().push(task);
-            Ok(())
+            out.borrow_mut().add(task)
         };
         if let Some(pieces) = from_files(conn, id, table, n, files, chunk_bytes, run)? {
             let single = pieces.len() == 1;
@@ -177,6 +183,13 @@ fn divide(
             target: (chunk_bytes / row).max(1),
             explain: split::explain(id),
         };
+        if !ended.is_empty() || !small {
+            session(
+                splitter.conn,
+                &format!("SELECT 1 FROM {} LIMIT 0", series.plan.name),
+            )?;
+            out.borrow_mut().holds = true;
+        }
         if !ended.is_empty() {
             for (behind, gap) in gaps(ended, key.nullable()) {
                 before.replace(behind);
@@ -187,6 +200,7 @@ fn divide(
             splitter.split(&KeyRange::whole(), &mut |range, _| send(range, false))?;
         } else if splitter.has_more_than(STALE * series.rows_estimate + STALE_ROWS)? {
             // Just loaded, or never analysed: its statistics are useless.
+            out.borrow_mut().holds = true;
             splitter.target = (chunk_bytes / UNKNOWN_ROW).max(1);
             splitter.walk_all(&mut |range, _| send(range, false))?;
         } else {
@@ -199,7 +213,31 @@ fn divide(
 fn session(conn: &mut Conn, sql: &str) -> Result<()> {
     conn.execute(sql)
         .map(drop)
-        .map_err(|e| failure::wire("cannot prepare a session", e))
+        .map_err(|e| failure::wire("cannot plan the reading of a table", e))
+}
+
+/// Tasks of one table on their way to the readers. The planner keeps the table locked while it divides it: whoever waits for the
+/// table must not have to wait until readers have room for tasks. What they have no room for is sent behind that.
+struct Outbox<'a> {
+    tasks: &'a Sender<Task>,
+    waiting: Vec<Task>,
+    /// How many were sent at once.
+    sent: u64,
+    /// Whether the planner has read of the table, so that it does not have to begin again with it.
+    holds: bool,
+}
+
+impl Outbox<'_> {
+    fn add(&mut self, task: Task) -> Result<()> {
+        // Nobody else sends.
+        if !self.holds || !self.waiting.is_empty() || self.tasks.is_full() {
+            self.waiting.push(task);
+            return Ok(());
+        }
+        self.sent += 1;
+        task.table.begin_task();
+        self.tasks.send(task).map_err(|_| readers_stopped())
+    }
 }
 
 /// What is left to be read between ranges that were read: each gap with the place of what is in front of it. Ranges are planned in
