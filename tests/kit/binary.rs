@@ -124,6 +124,11 @@ impl Done {
         format!("{}{}", self.out, self.err)
     }
 
+    /// Whether the summary says how the target becomes a replica.
+    pub fn offers_a_replica(&self) -> bool {
+        self.said().contains("a replica, by ")
+    }
+
     /// The lines of `--json`, each parsed.
     #[track_caller]
     pub fn json(&self) -> Vec<serde_json::Value> {
