@@ -14,6 +14,11 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+/// A script with two tables, one of them with rows.
+const TWO: &str = "CREATE DATABASE IF NOT EXISTS shop; USE shop;\n\
+    CREATE TABLE orders (id INT PRIMARY KEY, v VARCHAR(50)); CREATE TABLE log (id INT PRIMARY KEY, m VARCHAR(50));\n\
+    INSERT INTO orders VALUES (1, 'x'), (2, 'y');\n";
+
 /// The flavour's own dump of the source, with these arguments after the login options.
 fn dumped(pair: &Pair, args: &[&str]) -> Vec<u8> {
     let mut command = pair.source().install().command("dump").expect("a tool");

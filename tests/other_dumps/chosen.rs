@@ -379,11 +379,6 @@ fn scripts_of_other_origin(pair: &Pair) {
     forget(pair, &["s"]);
 }
 
-/// Two tables, and what a target has of the same names.
-const TWO: &str = "CREATE DATABASE IF NOT EXISTS shop; USE shop;\n\
-    CREATE TABLE orders (id INT PRIMARY KEY, v VARCHAR(50)); CREATE TABLE log (id INT PRIMARY KEY, m VARCHAR(50));\n\
-    INSERT INTO orders VALUES (1, 'x'), (2, 'y');\n";
-
 both!(what_a_part_would_read_of_the_target_is_refused);
 fn what_a_part_would_read_of_the_target_is_refused(pair: &Pair) {
     let target = pair.target();
@@ -474,64 +469,4 @@ fn what_a_part_would_read_of_the_target_is_refused(pair: &Pair) {
         .client("SET GLOBAL log_bin_trust_function_creators = DEFAULT")
         .expect("a setting");
     forget(pair, &["shop"]);
-}
-
-both!(statements_that_need_what_comes_before);
-fn statements_that_need_what_comes_before(pair: &Pair) {
-    // Variables of the script, and rows that it has stored, which loaders know nothing of.
-    let text = format!(
-        "{TWO}SET @a = 'q'; INSERT INTO log VALUES (1, @a), (2, 'a@b');\n\
-        INSERT INTO log VALUES (3, (SELECT MAX(v) FROM orders)), (4, 'select');\n\
-        CREATE TABLE o3 AS SELECT * FROM orders; DROP TABLE IF EXISTS none;\n"
-    );
-    let script = file(pair, "d.sql", text);
-    for _ in 0..3 {
-        loading(pair, &script, &[]).run().ok();
-        let target = pair.target();
-        let rows = "SELECT GROUP_CONCAT(m ORDER BY id) FROM shop.log";
-        assert_eq!(value(target, rows), "q,a@b,y,select");
-        assert_eq!(value(target, "SELECT COUNT(*) FROM shop.o3"), "2");
-        forget(pair, &["shop"]);
-    }
-    // What takes back what is stored already is refused, also where it is read once.
-    for (statement, says) in [
-        ("ROLLBACK", "ROLLBACK"),
-        (
-            "DROP TABLE orders",
-            "drops a table that the dump has filled",
-        ),
-    ] {
-        let text = format!("{TWO}{statement};\n");
-        loading(pair, file(pair, "d.sql", &text), &[])
-            .run()
-            .code(5)
-            .says(&[says]);
-        untouched(pair);
-        loading(pair, "-", &[])
-            .input(text.into_bytes())
-            .run()
-            .code(5)
-            .says(&[says]);
-        forget(pair, &["shop"]);
-    }
-}
-
-both!(triggers_of_a_directory_do_not_act_on_its_rows);
-fn triggers_of_a_directory_do_not_act_on_its_rows(pair: &Pair) {
-    pair.fill(
-        "CREATE DATABASE a1; USE a1; CREATE TABLE log (v VARCHAR(20)); CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(20)); \
-        INSERT INTO t VALUES (1, 'a'), (2, 'b'); \
-        CREATE TRIGGER before_t BEFORE INSERT ON t FOR EACH ROW SET NEW.v = CONCAT('T', NEW.v); \
-        CREATE TRIGGER after_t AFTER INSERT ON t FOR EACH ROW INSERT INTO log VALUES ('t');",
-    );
-    let tab = pair.path("dir/a1");
-    std::fs::create_dir_all(&tab).expect("a directory");
-    dumped(pair, &[&format!("--tab={}", tab.display()), "a1"]);
-    loading(pair, pair.path("dir"), &[])
-        .run()
-        .ok()
-        .says(&["counted:"]);
-    pair.same_checksums();
-    pair.same("SELECT trigger_name, action_statement, sql_mode FROM information_schema.triggers WHERE trigger_schema = 'a1' ORDER BY 1");
-    forget(pair, &["a1"]);
 }

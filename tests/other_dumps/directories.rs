@@ -302,3 +302,23 @@ fn a_directory_of_a_newer_mydumper(pair: &Pair) {
         WHERE routine_schema = 'a-1'",
     );
 }
+
+both!(triggers_of_a_directory_do_not_act_on_its_rows);
+fn triggers_of_a_directory_do_not_act_on_its_rows(pair: &Pair) {
+    pair.fill(
+        "CREATE DATABASE a1; USE a1; CREATE TABLE log (v VARCHAR(20)); CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(20)); \
+        INSERT INTO t VALUES (1, 'a'), (2, 'b'); \
+        CREATE TRIGGER before_t BEFORE INSERT ON t FOR EACH ROW SET NEW.v = CONCAT('T', NEW.v); \
+        CREATE TRIGGER after_t AFTER INSERT ON t FOR EACH ROW INSERT INTO log VALUES ('t');",
+    );
+    let tab = pair.path("dir/a1");
+    std::fs::create_dir_all(&tab).expect("a directory");
+    dumped(pair, &[&format!("--tab={}", tab.display()), "a1"]);
+    loading(pair, pair.path("dir"), &[])
+        .run()
+        .ok()
+        .says(&["counted:"]);
+    pair.same_checksums();
+    pair.same("SELECT trigger_name, action_statement, sql_mode FROM information_schema.triggers WHERE trigger_schema = 'a1' ORDER BY 1");
+    forget(pair, &["a1"]);
+}

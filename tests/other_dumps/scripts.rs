@@ -151,3 +151,101 @@ fn zero_in_an_auto_increment_column_beside_a_blob(pair: &Pair) {
     loading(pair, file(pair, "d.sql", script), &[]).run().ok();
     pair.same("SELECT * FROM rich.t ORDER BY 1");
 }
+
+both!(statements_that_need_what_comes_before);
+fn statements_that_need_what_comes_before(pair: &Pair) {
+    // Variables of the script, and rows that it has stored, which loaders know nothing of.
+    let text = format!(
+        "{TWO}SET @a = 'q'; INSERT INTO log VALUES (1, @a), (2, 'a@b');\n\
+        INSERT INTO log VALUES (3, (SELECT MAX(v) FROM orders)), (4, 'select');\n\
+        CREATE TABLE o3 AS SELECT * FROM orders; DROP TABLE IF EXISTS none;\n"
+    );
+    let script = file(pair, "d.sql", text);
+    for _ in 0..3 {
+        loading(pair, &script, &[]).run().ok();
+        let target = pair.target();
+        let rows = "SELECT GROUP_CONCAT(m ORDER BY id) FROM shop.log";
+        assert_eq!(target.value(rows).expect("rows"), "q,a@b,y,select");
+        assert_eq!(
+            target.value("SELECT COUNT(*) FROM shop.o3").expect("rows"),
+            "2"
+        );
+        forget(pair, &["shop"]);
+    }
+    // What takes back what is stored already is refused, also where it is read once.
+    for (statement, says) in [
+        ("ROLLBACK", "ROLLBACK"),
+        (
+            "DROP TABLE orders",
+            "drops a table that the dump has filled",
+        ),
+    ] {
+        let text = format!("{TWO}{statement};\n");
+        loading(pair, file(pair, "d.sql", &text), &[])
+            .run()
+            .code(5)
+            .says(&[says]);
+        untouched(pair);
+        loading(pair, "-", &[])
+            .input(text.clone().into_bytes())
+            .run()
+            .code(5)
+            .says(&[says]);
+        forget(pair, &["shop"]);
+        loading(pair, file(pair, "d.sql", &text), &["--skip-unsupported"])
+            .run()
+            .code(3)
+            .says(&["skipped: ", says]);
+        let rows = "SELECT COUNT(*) FROM shop.orders";
+        assert_eq!(pair.target().value(rows).expect("a count"), "2");
+        forget(pair, &["shop"]);
+    }
+}
+
+both!(a_table_is_emptied_before_its_rows_once);
+/// What a killed load has stored is not sent again, so the TRUNCATE in front of it must not be run again.
+fn a_table_is_emptied_before_its_rows_once(pair: &Pair) {
+    pair.fill(&format!(
+        "CREATE DATABASE a1; USE a1; CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(3000)); \
+        INSERT INTO t (v) SELECT REPEAT('x', 2500) FROM {COUNT};"
+    ));
+    let text = String::from_utf8(dumped(pair, &["--databases", "a1"])).expect("text");
+    let text = text.replacen("LOCK TABLES", "TRUNCATE TABLE `t`;\nLOCK TABLES", 1);
+    let script = file(pair, "d.sql", text);
+    loading(pair, &script, &[])
+        .env("PENSTOCK_KILL_AT", "a batch is committed#2")
+        .run()
+        .code(137);
+    loading(pair, &script, &["--resume"]).run().ok();
+    pair.same_checksums();
+}
+
+#[test]
+fn a_sequence_of_the_target_stays() {
+    let Some(pair) = Pair::take(testkit::Kind::MariaDb) else {
+        return;
+    };
+    pair.fill(
+        "CREATE DATABASE a1; CREATE SEQUENCE a1.numbers START WITH 5; CREATE TABLE a1.t (i INT)",
+    );
+    let script = file(&pair, "d.sql", dumped(&pair, &["--databases", "a1"]));
+    let target = pair.target();
+    target
+        .script(b"CREATE DATABASE a1; CREATE SEQUENCE a1.numbers START WITH 700")
+        .expect("a sequence");
+    loading(&pair, &script, &[])
+        .run()
+        .code(10)
+        .says(&["`a1`.`numbers`"]);
+    let next = |name: &str| {
+        target
+            .value(&format!("SELECT NEXTVAL({name})"))
+            .expect("a number")
+    };
+    assert_eq!(next("a1.numbers"), "700");
+    loading(&pair, &script, &["--map-schema", "a1=b2"])
+        .run()
+        .ok();
+    assert_eq!(next("b2.numbers"), "5");
+    assert_eq!(next("a1.numbers"), "701");
+}

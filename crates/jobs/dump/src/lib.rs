@@ -407,10 +407,15 @@ impl Dump<'_> {
             None => None,
         };
         // No reader has read of a table yet, so whoever locks one does not wait for this dump.
+        let mut waits = false;
         let identities = loop {
             run.check()?;
             if let Some(found) = unchanged::identities([&mut *control], id)? {
                 break found;
+            }
+            if !std::mem::replace(&mut waits, true) {
+                let what = "the list of InnoDB's tables cannot be read while another session changes one: waiting for it";
+                run.observer.warn(what.to_owned());
             }
         };
         let facts = finish::Facts {

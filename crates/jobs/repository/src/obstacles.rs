@@ -115,7 +115,7 @@ fn outside(filter: &Filter, what: What<'_>) -> Option<String> {
             let of = head.schema.as_deref().unwrap_or(&default);
             table(of, &head.table)
         }
-        Kind::Set(_) | Kind::Transaction | Kind::Use(_) | Kind::Upkeep => None,
+        Kind::Set(_) | Kind::Transaction | Kind::Rollback | Kind::Use(_) | Kind::Upkeep => None,
         kind @ (Kind::CreateRoutine(_) | Kind::CreateEvent(_) | Kind::DropObject(_)) => kind
             .objects()
             .iter()

@@ -56,8 +56,10 @@ pub enum Kind {
     DropTable(Vec<Name>),
     /// `ALTER TABLE t DISABLE KEYS` (false) or `ENABLE KEYS` (true).
     AlterKeys(Name, bool),
-    /// Any other `ALTER TABLE`, `CREATE INDEX`, `TRUNCATE TABLE`.
+    /// Any other `ALTER TABLE`, `CREATE INDEX`.
     AlterTable(Name),
+    /// `TRUNCATE TABLE`.
+    Truncate(Name),
     /// `CREATE DATABASE`.
     CreateDatabase(String),
     /// `DROP DATABASE`.
@@ -87,12 +89,14 @@ pub enum Kind {
     CreateRoutine(Name),
     /// `CREATE EVENT`, `ALTER EVENT`.
     CreateEvent(Name),
-    /// `DROP TRIGGER`, `PROCEDURE`, `FUNCTION`, `PACKAGE`, `EVENT`.
+    /// `DROP TRIGGER`, `PROCEDURE`, `FUNCTION`, `PACKAGE`, `EVENT`, `SEQUENCE`.
     DropObject(Name),
-    /// `CREATE SEQUENCE`, `DROP SEQUENCE`, and `DO` or `SELECT` of `SETVAL`.
+    /// `CREATE SEQUENCE`, and `DO` or `SELECT` of `SETVAL`.
     Sequence(Name),
-    /// `START TRANSACTION`, `BEGIN`, `COMMIT`, `ROLLBACK`, savepoints.
+    /// `START TRANSACTION`, `BEGIN`, `COMMIT`, savepoints.
     Transaction,
+    /// `ROLLBACK`, all of it or to a savepoint.
+    Rollback,
     /// `LOAD DATA`, `LOAD XML`.
     LoadData {
         /// The file is read by the client.
@@ -118,6 +122,7 @@ impl Kind {
             Kind::InsertOther(_, Some(name))
             | Kind::CreateTable(name)
             | Kind::AlterTable(name)
+            | Kind::Truncate(name)
             | Kind::CreateView(name)
             | Kind::CreateRoutine(name)
             | Kind::CreateEvent(name)
@@ -191,12 +196,13 @@ fn kind(mut t: Tokens<'_>, text: &[u8], dialect: Dialect) -> Kind {
         "ALTER" => object::alter(t),
         "TRUNCATE" => {
             t.accept("TABLE");
-            t.qualified().map(|n| Kind::AlterTable(Name::from_parts(n)))
+            t.qualified().map(|n| Kind::Truncate(Name::from_parts(n)))
         }
         "USE" => t.next().and_then(|n| n.name()).map(Kind::Use),
         "LOCK" if t.accept("TABLES") || t.accept("TABLE") => Some(Kind::LockTables(locked(t))),
         "UNLOCK" => Some(Kind::UnlockTables),
-        "BEGIN" | "COMMIT" | "ROLLBACK" | "SAVEPOINT" => Some(Kind::Transaction),
+        "BEGIN" | "COMMIT" | "SAVEPOINT" => Some(Kind::Transaction),
+        "ROLLBACK" => Some(Kind::Rollback),
         "START" if t.accept("TRANSACTION") => Some(Kind::Transaction),
         "RELEASE" if t.accept("SAVEPOINT") => Some(Kind::Transaction),
         "START" | "STOP"

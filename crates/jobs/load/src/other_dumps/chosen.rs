@@ -34,6 +34,16 @@ pub enum Fate {
     Unclear(&'static str),
 }
 
+impl Fate {
+    /// Why it is unclear.
+    pub fn why(&self) -> Option<&'static str> {
+        match self {
+            Fate::Unclear(why) => Some(why),
+            Fate::Kept | Fate::LeftOut => None,
+        }
+    }
+}
+
 /// A statement under its new names.
 #[derive(Default)]
 pub struct Renamed {
@@ -153,8 +163,19 @@ impl<'a> Chosen<'a> {
         self.filter.whole_schema(schema)
     }
 
-    /// Whether a statement is about what is chosen; `home` is the schema for names without one.
-    pub fn fate(&self, kind: &Kind, home: Option<&str>) -> Fate {
+    /// What becomes of a statement, as far as can be said before it is run; `home` is the schema for names without one.
+    pub fn fate(&self, s: &Statement, kind: &Kind, home: Option<&str>) -> Fate {
+        if self.is_whole() {
+            return Fate::Kept;
+        }
+        match self.is_about(kind, home) {
+            Fate::Kept => self.can_run(s, kind, home),
+            other => other,
+        }
+    }
+
+    /// Whether a statement is about what is chosen.
+    fn is_about(&self, kind: &Kind, home: Option<&str>) -> Fate {
         let name = |schema: &Option<String>, name: &str, wants: &dyn Fn(&str, &str) -> bool| {
             match schema.as_deref().or(home) {
                 // That its schema is not known is said where it is needed.
@@ -179,6 +200,7 @@ impl<'a> Chosen<'a> {
             | Kind::LoadData { table: n, .. }
             | Kind::CreateTable(n)
             | Kind::AlterTable(n)
+            | Kind::Truncate(n)
             | Kind::AlterKeys(n, _)
             | Kind::CreateView(n)
             | Kind::Sequence(n) => table(n),
@@ -213,28 +235,23 @@ impl<'a> Chosen<'a> {
             | Kind::UnlockTables
             | Kind::Set(_)
             | Kind::Transaction
+            | Kind::Rollback
             | Kind::ReplicationSource
             | Kind::Upkeep => Fate::Kept,
         }
     }
 
-    /// Whether a statement can be run as a part, and its names be changed, as far as can be said before it is run.
-    pub fn can_run(&self, s: &Statement, kind: &Kind, home: Option<&str>) -> Fate {
+    /// Whether a statement can be run as a part, and its names be changed.
+    fn can_run(&self, s: &Statement, kind: &Kind, home: Option<&str>) -> Fate {
         // What it reads or changes besides may not be loaded, or have another name: it would be that of the target.
         let reads = match kind {
             Kind::Insert(head) => {
-                let needs = rename::script::needs(&s.text[head.values_at..], s.dialect);
-                needs.rows || needs.functions
+                rename::script::needs(&s.text[head.values_at..], s.dialect).other_tables()
             }
-            Kind::InsertOther(..) | Kind::Set(_) => {
-                let from = s.text.len().min(1);
-                let mut needs = rename::script::needs(&s.text[from..], s.dialect);
-                // The columns are behind the name of the table.
-                if matches!(kind, Kind::InsertOther(..)) {
-                    needs.functions = rename::script::values_need_functions(&s.text, s.dialect);
-                }
-                needs.rows || needs.functions
+            Kind::InsertOther(..) => {
+                rename::script::needs_of_values(&s.text, s.dialect).other_tables()
             }
+            Kind::Set(_) => rename::script::needs(&s.text, s.dialect).other_tables(),
             Kind::CreateTable(_) => {
                 let text = String::from_utf8_lossy(&s.text);
                 rename::script::takes_from_others(&text, s.dialect)
@@ -246,7 +263,10 @@ impl<'a> Chosen<'a> {
         }
         let fine = match kind {
             Kind::LoadData { .. } | Kind::InsertOther(InsertOther::Form, _) => false,
-            Kind::CreateTable(_) | Kind::AlterTable(_) | Kind::InsertOther(..)
+            Kind::CreateTable(_)
+            | Kind::AlterTable(_)
+            | Kind::Truncate(_)
+            | Kind::InsertOther(..)
                 if self.renames() =>
             {
                 let nothing = BTreeSet::new();
@@ -330,7 +350,7 @@ impl<'a> Chosen<'a> {
                     .ok_or(NO_NAME)?;
                 return Ok(renamed);
             }
-            Kind::AlterTable(_) => {
+            Kind::AlterTable(_) | Kind::Truncate(_) => {
                 let text = std::str::from_utf8(&s.text).map_err(|_| NO_NAME)?;
                 let (text, notes) =
                     rename::script::alter(text, s.dialect, &names).ok_or(NO_NAME)?;

@@ -12,7 +12,7 @@ use super::chosen::{Chosen, Fate, Known};
 use super::files::{Content, InputFile, InputFiles};
 use super::statement_policy::resolved;
 use super::statement_policy::{self, Unsupported, why_unsupported};
-use super::survey::{self, Survey, no_schema};
+use super::survey::{self, Survey, Whole, no_schema};
 use crate::from_archive::Treated;
 use crate::journal::Journal;
 use crate::rename;
@@ -62,6 +62,8 @@ struct Replay<'a, 'b> {
     in_directory: bool,
     journal: Option<Arc<Journal>>,
     script: ScriptState,
+    /// What the statements so far have named.
+    so_far: Whole,
     known: KnownObjects,
     batch: OpenBatch,
     queue: Queue<'a>,
@@ -117,6 +119,7 @@ pub fn load(
         in_directory: files.in_directory,
         journal: journal.map(Arc::new),
         script: ScriptState::default(),
+        so_far: Whole::default(),
         known: KnownObjects::default(),
         batch: OpenBatch::default(),
         queue: Queue::new(sender, &open, &phase.counters),
@@ -243,20 +246,24 @@ impl Replay<'_, '_> {
         let (name, line) = (file.name(), s.line);
         let place = || format!("{name}, line {line}");
         let mut found = classify(&s.text, s.dialect);
-        let mut why = None;
-        if self.survey.is_none() {
-            let home = self.script.schema.as_deref();
-            self.script.so_far.take(&found.kind, home);
-            why = self.script.so_far.undone(&s.text, &found.kind, home);
+        if let StatementKind::Use(name) = &found.kind {
+            self.script.home = Some(name.clone());
+        }
+        let home = self.script.home.clone();
+        self.so_far.take(&found.kind, home.as_deref());
+        let undone = self.so_far.undone(&found.kind, home.as_deref());
+        let fires = self
+            .survey
+            .is_some_and(|s| s.whole.fires(&found.kind, home.as_deref()));
+        let fate = self.choose(&mut s, &found.kind, home.as_deref(), &place())?;
+        if fate == Fate::LeftOut {
+            return Ok(());
         }
         if !self.chosen.is_whole() {
-            match self.choose(&mut s, &found.kind, &place())? {
-                Fate::Kept => found = classify(&s.text, s.dialect),
-                Fate::LeftOut => return Ok(()),
-                Fate::Unclear(reason) => why = Some(reason),
-            }
+            found = classify(&s.text, s.dialect);
         }
-        if let Some(why) = why_unsupported(&found, self.script.schema.as_deref()).or(why) {
+        let why = why_unsupported(&found, self.script.schema.as_deref());
+        if let Some(why) = why.or(undone).or_else(|| fate.why()) {
             let skipped = Unsupported {
                 place: place(),
                 why,
@@ -357,7 +364,9 @@ impl Replay<'_, '_> {
             StatementKind::LockTables(_)
             | StatementKind::UnlockTables
             | StatementKind::AlterKeys(..)
-            | StatementKind::Transaction => Ok(()),
+            | StatementKind::Transaction
+            // Unsupported, and so never here.
+            | StatementKind::Rollback => Ok(()),
             StatementKind::Upkeep => Ok(()),
             StatementKind::ReplicationSource => {
                 self.note("the script's replication source is left for you to set");
@@ -376,24 +385,16 @@ impl Replay<'_, '_> {
                 self.execute(&s.text, &place(), false)
             }
             // Rows must be stored before what acts on them.
-            StatementKind::CreateTrigger { table, .. } => {
+            StatementKind::CreateTrigger { .. } => {
                 self.begin_journal()?;
-                // In a directory the definitions come first, and what they are of is meant to come before them.
-                let home = self.script.schema.as_deref();
-                let fired = self.survey.map(|s| &s.whole.fired);
-                if self.in_directory
-                    && resolved(&table, home).is_some_and(|t| fired.is_some_and(|f| f.contains(&t)))
-                {
-                    return self.defer_trigger(&mut s, &place());
+                // In a directory the definitions come first, and were not there when the rows were written.
+                if fires && (self.in_directory || self.chosen.may_reach_others()) {
+                    return self.defer_trigger(s, &place());
                 }
                 self.wait_for_rows(stop)?;
                 self.execute(&s.text, &place(), false)
             }
             StatementKind::Sequence(name) => {
-                // The target is known not to have it.
-                if s.text[..s.text.len().min(4)].eq_ignore_ascii_case(b"DROP") {
-                    return Ok(());
-                }
                 self.begin_journal()?;
                 if let Some(key) = resolved(&name, self.script.schema.as_deref()) {
                     self.known.tables.insert(key);
@@ -410,12 +411,11 @@ impl Replay<'_, '_> {
             StatementKind::AlterTable(_) => {
                 self.begin_journal()?;
                 self.wait_for_rows(stop)?;
-                // The rows that this load has stored would not be sent again.
-                if self.t.resuming && survey::is_truncate(&s.text) {
-                    return Ok(());
-                }
                 self.execute(&s.text, &place(), true)
             }
+            // The rows that this load has stored would not be sent again.
+            StatementKind::Truncate(_) if self.t.resuming => Ok(()),
+            StatementKind::Truncate(_) => self.execute(&s.text, &place(), true),
             StatementKind::AlterDatabase(name) => {
                 self.begin_journal()?;
                 self.wait_for_rows(stop)?;
@@ -429,11 +429,17 @@ impl Replay<'_, '_> {
 
     /// Finds out whether a statement is about the chosen part, gives it its new names, and goes to the schema that it
     /// belongs to.
-    fn choose(&mut self, s: &mut Statement, kind: &StatementKind, place: &str) -> Result<Fate> {
-        let home = self.script.home.clone();
-        let fate = self.chosen.fate(kind, home.as_deref());
+    fn choose(
+        &mut self,
+        s: &mut Statement,
+        kind: &StatementKind,
+        home: Option<&str>,
+        place: &str,
+    ) -> Result<Fate> {
+        if self.chosen.is_whole() {
+            return Ok(Fate::Kept);
+        }
         if let StatementKind::Use(name) = kind {
-            self.script.home = Some(name.clone());
             let schema = self.chosen.schema(name);
             if !self.has_part_in(&schema) {
                 return Ok(Fate::LeftOut);
@@ -444,6 +450,8 @@ impl Replay<'_, '_> {
             s.text = format!("USE {}", quote::ident(&schema)).into_bytes();
             return Ok(Fate::Kept);
         }
+        // What the scan has refused is not run.
+        let fate = self.chosen.fate(s, kind, home);
         if fate != Fate::Kept {
             return Ok(fate);
         }
@@ -453,17 +461,12 @@ impl Replay<'_, '_> {
             return Ok(Fate::Kept);
         }
         let schema = match kind {
-            StatementKind::CreateDatabase(name) => Some(name),
-            StatementKind::AlterDatabase(name) => name.as_ref().or(home.as_ref()),
+            StatementKind::CreateDatabase(name) => Some(name.as_str()),
+            StatementKind::AlterDatabase(name) => name.as_deref().or(home),
             _ => None,
         };
         if schema.is_some_and(|name| !self.has_part_in(&self.chosen.schema(name))) {
             return Ok(Fate::LeftOut);
-        }
-        // What the scan has refused is not run.
-        let fate = self.chosen.can_run(s, kind, home.as_deref());
-        if fate != Fate::Kept {
-            return Ok(fate);
         }
         let known = self.survey.map(|survey| Known {
             schemas: &survey.whole.schemas,
@@ -471,7 +474,7 @@ impl Replay<'_, '_> {
         });
         let known =
             known.ok_or_else(|| Error::new(Kind::Internal, "a part of what was not surveyed"))?;
-        let renamed = match self.chosen.rename(s, kind, home.as_deref(), &known) {
+        let renamed = match self.chosen.rename(s, kind, home, &known) {
             Ok(renamed) => renamed,
             Err(why) => return Ok(Fate::Unclear(why)),
         };
@@ -483,23 +486,13 @@ impl Replay<'_, '_> {
         for left in renamed.left {
             self.refused(format!("{place}: {left}"));
         }
-        let at_home = home
-            .clone()
-            .filter(|_| !self.chosen.renames() && survey::needs_schema(kind));
-        if let Some(schema) = renamed.schema.or(at_home)
+        let at_home = home.filter(|_| !self.chosen.renames() && survey::needs_schema(kind));
+        if let Some(schema) = renamed.schema.or(at_home.map(str::to_owned))
             && self.script.schema.as_ref() != Some(&schema)
         {
             self.script.flag_schema = None;
             self.create_schema(&schema)?;
             self.use_schema(&schema)?;
-        }
-        if let StatementKind::CreateTrigger { table, .. } = kind
-            && (self.chosen.may_reach_others() || self.in_directory)
-            && let Some(survey) = self.survey
-            && resolved(table, home.as_deref()).is_some_and(|t| survey.whole.fired.contains(&t))
-        {
-            self.defer_trigger(s, place)?;
-            return Ok(Fate::LeftOut);
         }
         Ok(Fate::Kept)
     }

@@ -80,8 +80,7 @@ pub fn grouped(list: &[Unsupported]) -> Vec<String> {
 
 /// An error that names each; `so_far` says what of the dump was run.
 pub fn refusal(list: &[Unsupported], so_far: &str) -> Error {
-    let mut text =
-        "the dump contains statements that no dump of rows and definitions needs:".to_owned();
+    let mut text = "the dump contains statements that are not run:".to_owned();
     let lines = grouped(list);
     for one in lines.iter().take(20) {
         text += &format!("\n  {}", printable(one));

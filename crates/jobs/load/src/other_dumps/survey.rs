@@ -35,11 +35,6 @@ pub struct Survey {
     pub identity: String,
 }
 
-/// Whether an `ALTER TABLE` or its like is TRUNCATE.
-pub fn is_truncate(text: &[u8]) -> bool {
-    text[..text.len().min(8)].eq_ignore_ascii_case(b"TRUNCATE")
-}
-
 /// What a dump names, whether it is chosen or not.
 #[derive(Default)]
 pub struct Whole {
@@ -56,7 +51,7 @@ pub struct Whole {
     /// Tables with rows so far.
     filled: BTreeSet<(String, String)>,
     /// Tables of which rows are stored when their triggers are there.
-    pub fired: BTreeSet<(String, String)>,
+    fired: BTreeSet<(String, String)>,
 }
 
 impl Whole {
@@ -73,34 +68,31 @@ impl Whole {
     }
 
     /// Why a statement cannot be run that undoes what is loaded already.
-    pub fn undone(
-        &self,
-        text: &[u8],
-        kind: &StatementKind,
-        home: Option<&str>,
-    ) -> Option<&'static str> {
+    pub fn undone(&self, kind: &StatementKind, home: Option<&str>) -> Option<&'static str> {
+        let filled = |n: &Name| resolved(n, home).is_some_and(|t| self.filled.contains(&t));
         match kind {
-            StatementKind::Transaction
-                if text[..text.len().min(8)].eq_ignore_ascii_case(b"ROLLBACK") =>
-            {
-                Some("ROLLBACK: the rows before it are stored already")
+            StatementKind::Rollback => Some("ROLLBACK: the rows before it are stored already"),
+            StatementKind::DropTable(names) if names.iter().any(filled) => {
+                Some("it drops a table that the dump has filled")
             }
-            StatementKind::DropTable(names) => {
-                let filled = |n: &Name| resolved(n, home).is_some_and(|t| self.filled.contains(&t));
-                names
-                    .iter()
-                    .any(filled)
-                    .then_some("it drops a table that the dump has filled")
-            }
-            StatementKind::AlterTable(name) if is_truncate(text) => {
-                let table = resolved(name, home)?;
-                let filled = self.filled.contains(&table);
-                filled.then_some("it empties a table that the dump has filled")
+            StatementKind::Truncate(name) if filled(name) => {
+                Some("it empties a table that the dump has filled")
             }
             _ => None,
         }
     }
 
+    /// Whether a statement creates a trigger that rows fire which come later in the dump.
+    pub fn fires(&self, kind: &StatementKind, home: Option<&str>) -> bool {
+        match kind {
+            StatementKind::CreateTrigger { table, .. } => {
+                resolved(table, home).is_some_and(|t| self.fired.contains(&t))
+            }
+            _ => false,
+        }
+    }
+
+    /// Records what a statement names; `home` is the schema for names without one.
     pub fn take(&mut self, kind: &StatementKind, home: Option<&str>) {
         let filled = match kind {
             StatementKind::Insert(head) => {
@@ -204,36 +196,28 @@ pub fn survey(
                     let c = classify(&s.text, s.dialect);
                     let home = current.as_deref();
                     found.whole.take(&c.kind, home);
-                    let mut why = found.whole.undone(&s.text, &c.kind, home);
-                    if why.is_none() && !chosen.is_whole() {
-                        why = match chosen.fate(&c.kind, home) {
-                            Fate::Kept => match chosen.can_run(&s, &c.kind, home) {
-                                Fate::Unclear(why) => Some(why),
-                                _ => None,
-                            },
-                            Fate::Unclear(why) => Some(why),
-                            Fate::LeftOut => {
-                                if let StatementKind::Use(name) = c.kind {
-                                    found.names_schema = true;
-                                    own_schema.get_or_insert((name.clone(), s.line));
-                                    current = Some(name);
-                                }
-                                script.recycle(s.text);
-                                continue;
-                            }
-                        };
+                    if let StatementKind::Use(name) = &c.kind {
+                        found.names_schema = true;
+                        own_schema.get_or_insert((name.clone(), s.line));
                     }
-                    if let Some(why) = why_unsupported(&c, home).or(why) {
+                    let fate = chosen.fate(&s, &c.kind, home);
+                    if fate == Fate::LeftOut {
+                        if let StatementKind::Use(name) = c.kind {
+                            current = Some(name);
+                        }
+                        script.recycle(s.text);
+                        continue;
+                    }
+                    let why = why_unsupported(&c, home)
+                        .or_else(|| found.whole.undone(&c.kind, home))
+                        .or_else(|| fate.why());
+                    if let Some(why) = why {
                         unsupported.push(Unsupported {
                             place: format!("{}, line {}", file.name(), s.line),
                             why,
                         });
                         script.recycle(s.text);
                         continue;
-                    }
-                    if let StatementKind::Use(name) = &c.kind {
-                        found.names_schema = true;
-                        own_schema.get_or_insert((name.clone(), s.line));
                     }
                     found
                         .take(chosen, &c.kind, &mut current, s.text.len() as u64)
@@ -365,7 +349,9 @@ impl Survey {
             | StatementKind::LoadData { table: name, .. } => {
                 table(self, name, bytes)?;
             }
-            StatementKind::CreateTable(name) => table(self, name, 0)?,
+            StatementKind::CreateTable(name) | StatementKind::Sequence(name) => {
+                table(self, name, 0)?;
+            }
             StatementKind::CreateView(name) => {
                 let key = resolved(name, current.as_deref()).ok_or_else(|| name.name.clone())?;
                 let key = chosen.table(&key.0, &key.1);

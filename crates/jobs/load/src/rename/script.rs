@@ -150,6 +150,13 @@ pub(crate) struct Needs {
     pub(crate) functions: bool,
 }
 
+impl Needs {
+    /// Whether tables besides its own may matter.
+    pub(crate) fn other_tables(self) -> bool {
+        self.rows || self.functions
+    }
+}
+
 /// What the values need. Strings are passed over, so this is quick.
 pub(crate) fn needs(values: &[u8], dialect: Dialect) -> Needs {
     let (mut needs, mut before) = (Needs::default(), None);
@@ -187,12 +194,19 @@ pub(crate) fn needs_session(values: &[u8], dialect: Dialect) -> bool {
     needs.variables || needs.rows
 }
 
-/// The same of a REPLACE or an INSERT that is not a plain one, behind its list of columns.
-pub(crate) fn values_need_functions(text: &[u8], dialect: Dialect) -> bool {
+/// The same of a whole REPLACE, or INSERT that is not a plain one. What is in parentheses before the values is a list of columns.
+pub(crate) fn needs_of_values(text: &[u8], dialect: Dialect) -> Needs {
     let mut tokens = Tokens::new(text, dialect);
-    let values = ["VALUES", "VALUE", "SET", "SELECT"];
-    let found = tokens.any(|t| values.iter().any(|w| t.is(w)));
-    !found || needs(&text[Tokens::position(&tokens)..], dialect).functions
+    let begin = ["VALUES", "VALUE", "SET"];
+    let found = tokens.any(|t| begin.iter().any(|w| t.is(w)));
+    match found {
+        true => needs(&text[Tokens::position(&tokens)..], dialect),
+        // Its rows are those of a query.
+        false => Needs {
+            rows: true,
+            ..Needs::default()
+        },
+    }
 }
 
 /// Words of the grammar that parentheses follow.

@@ -76,7 +76,9 @@ pub(super) fn find(kind: &Kind, tokens: Tokens<'_>) -> Option<&'static str> {
         Kind::LoadData { local: false, .. } => Some("LOAD DATA INFILE"),
         Kind::LoadData { local: true, .. } => Some("LOAD DATA LOCAL INFILE"),
         Kind::ReplicationSource => Some("replication settings"),
-        Kind::CreateTable(_) | Kind::AlterTable(_) => table(tokens).or_else(|| outfile(tokens)),
+        Kind::CreateTable(_) | Kind::AlterTable(_) | Kind::Truncate(_) => {
+            table(tokens).or_else(|| outfile(tokens))
+        }
         Kind::CreateRoutine(_) => soname(tokens),
         Kind::InsertOther(..) => outfile(tokens).or_else(|| system_table(tokens)),
         Kind::Sequence(_) => outfile(tokens),

@@ -104,8 +104,7 @@ pub(super) fn drop(mut t: Tokens<'_>) -> Option<Kind> {
         "TABLE" | "TABLES" => Some(Kind::DropTable(list(t))),
         "VIEW" => Some(Kind::DropView(list(t))),
         "DATABASE" | "SCHEMA" => t.next()?.name().map(Kind::DropDatabase),
-        "SEQUENCE" => t.qualified().map(|n| Kind::Sequence(Name::from_parts(n))),
-        "TRIGGER" | "PROCEDURE" | "FUNCTION" | "PACKAGE" | "EVENT" => {
+        "SEQUENCE" | "TRIGGER" | "PROCEDURE" | "FUNCTION" | "PACKAGE" | "EVENT" => {
             t.qualified().map(|n| Kind::DropObject(Name::from_parts(n)))
         }
         "INDEX" => {

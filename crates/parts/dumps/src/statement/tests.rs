@@ -109,7 +109,9 @@ fn what_dumps_consist_of() {
         ("commit", Kind::Transaction),
         ("CHANGE MASTER TO MASTER_LOG_POS=4", Kind::ReplicationSource),
         ("ANALYZE TABLE t", Kind::Upkeep),
-        ("TRUNCATE t", Kind::AlterTable(n("t"))),
+        ("TRUNCATE t", Kind::Truncate(n("t"))),
+        ("/*!50000 ROLLBACK */", Kind::Rollback),
+        ("DROP SEQUENCE IF EXISTS `s`", Kind::DropObject(n("s"))),
         (
             "INSERT  IGNORE INTO `t` VALUES (1)",
             Kind::InsertOther(InsertOther::Ignore, Some(n("t"))),

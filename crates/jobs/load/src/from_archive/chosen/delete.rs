@@ -76,7 +76,6 @@ pub(in crate::from_archive) fn delete(
             }
             None => {
                 if let Some(condition) = &wanted.rest.condition {
-                    order::has_rows_to_read(plan, table, condition)?;
                     order::has_all_rows_to_read(plan, table, condition, prepared)?;
                 }
                 if prepared.journal.leaving(&name).is_none() {

@@ -57,8 +57,8 @@ pub(super) fn no_placeholder(plan: &LoadPlan, table: &Table, condition: &str) ->
     }
 }
 
-/// Fails if a condition may read a table that an earlier run of this load has left only some rows of: it came before this one,
-/// because the target refused this one then.
+/// Fails if a condition may read a table that does not have all of its rows: the target refused them, or an earlier run of this
+/// load has left some of them out already, because it could not choose rows of this table then.
 pub(super) fn has_all_rows_to_read(
     plan: &LoadPlan,
     table: &Table,
@@ -66,40 +66,33 @@ pub(super) fn has_all_rows_to_read(
     prepared: &Prepared,
 ) -> Result<()> {
     let words = Words::of(condition);
-    let lacks = |other: &&Table| {
-        let name = quote::qualified(&other.schema, &other.name);
-        let done =
-            prepared.journal.chosen(&name).is_some() || prepared.journal.leaving(&name).is_some();
-        !std::ptr::eq(*other, table) && done && words.may_read(&other.name)
+    let reduced = |t: &Table| {
+        let name = quote::qualified(&t.schema, &t.name);
+        let done = prepared.journal.chosen(&name).is_some();
+        plan.leaves_rows_out(t) && (done || prepared.journal.leaving(&name).is_some())
     };
-    match plan.selected_tables().filter(|t| plan.leaves_rows_out(t)).find(lacks) {
-        None => Ok(()),
-        Some(read) => Err(Error::new(
+    let others = plan.tables().filter(|t| !std::ptr::eq(*t, table));
+    for other in others.filter(|t| words.may_read(&t.name)) {
+        let (why, hint) = match (plan.is_emptied(other), reduced(other)) {
+            (true, _) => (
+                "whose rows the target refused",
+                "correct that table, then resume",
+            ),
+            (_, true) => (
+                "which an earlier run has left rows out of",
+                "drop both tables, then resume",
+            ),
+            _ => continue,
+        };
+        return Err(Error::new(
             Kind::Failed,
             base::units::printable(&format!(
-                "the rows of {} cannot be chosen: the condition may read {}, which an earlier run has left some of its rows out of",
+                "the rows of {} cannot be chosen: the condition may read {}, {why}",
                 quote::qualified(&table.schema, &table.name),
-                quote::qualified(&read.schema, &read.name)
+                quote::qualified(&other.schema, &other.name)
             )),
         )
-        .hint("drop both tables, then resume")),
+        .hint(hint));
     }
-}
-
-/// Fails if a condition may read a table whose rows the target has refused.
-pub(super) fn has_rows_to_read(plan: &LoadPlan, table: &Table, condition: &str) -> Result<()> {
-    let words = Words::of(condition);
-    let emptied = |t: &&Table| plan.is_emptied(t) && words.may_read(&t.name);
-    match plan.tables().find(emptied) {
-        None => Ok(()),
-        Some(read) => Err(Error::new(
-            Kind::Failed,
-            base::units::printable(&format!(
-                "the rows of {} cannot be chosen: the condition may read {}, whose rows the target refused",
-                quote::qualified(&table.schema, &table.name),
-                quote::qualified(&read.schema, &read.name)
-            )),
-        )
-        .hint("correct that table, then resume")),
-    }
+    Ok(())
 }

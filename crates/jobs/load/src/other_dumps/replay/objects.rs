@@ -75,7 +75,7 @@ impl Replay<'_, '_> {
 
     /// Leaves a trigger for the end. Where the whole dump is loaded, rows that come after their trigger are meant to fire
     /// it; here it would write to tables that are not loaded, those of production among them.
-    pub(super) fn defer_trigger(&mut self, s: &mut Statement, place: &str) -> Result<()> {
+    pub(super) fn defer_trigger(&mut self, s: Statement, place: &str) -> Result<()> {
         const SETTINGS: &str =
             "SELECT @@sql_mode, @@character_set_client, @@collation_connection, @@time_zone";
         let rows = self.t.conn.fetch(SETTINGS);
@@ -96,7 +96,7 @@ impl Replay<'_, '_> {
         )));
         self.deferred.triggers.push(DeferredTrigger {
             schema: self.script.schema.clone(),
-            text: std::mem::take(&mut s.text),
+            text: s.text,
             settings,
             place: place.to_owned(),
         });

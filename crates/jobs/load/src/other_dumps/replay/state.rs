@@ -4,7 +4,6 @@
 use super::super::files::InputFile;
 use super::super::settings::{RowSettings, Settings};
 use super::super::statement_policy::resolved;
-use super::super::survey::Whole;
 use super::super::target_table::TargetTable;
 use crate::from_archive::prepared::ForeignKeys;
 use dumps::Charset;
@@ -23,12 +22,10 @@ pub(super) struct ScriptState {
     pub source: Option<Identity>,
     /// The schema that is in use on the target, for names without one.
     pub schema: Option<String>,
-    /// The same schema as the dump calls it, where only a part is loaded, or under other names.
+    /// The schema of the dump for names without one, whether it is loaded or not.
     pub home: Option<String>,
     /// The schema of --schema, until a statement needs it.
     pub flag_schema: Option<String>,
-    /// What there was of it so far, if nothing is known of what comes.
-    pub so_far: Whole,
     /// The settings under which the next rows are stored.
     pub row_settings: RowSettings,
     /// All that the script has set of them.
@@ -75,7 +72,9 @@ impl Uncounted {
         match kind {
             StatementKind::Insert(_) => self.all |= self.triggers,
             StatementKind::CreateTrigger { .. } => self.triggers = true,
-            StatementKind::InsertOther(_, Some(name)) | StatementKind::AlterTable(name) => {
+            StatementKind::InsertOther(_, Some(name))
+            | StatementKind::AlterTable(name)
+            | StatementKind::Truncate(name) => {
                 self.tables.extend(resolved(name, schema));
                 self.all |= self.triggers;
             }
