@@ -98,11 +98,7 @@ impl Replay<'_, '_> {
         }
         self.deferred_triggers()?;
         self.deferred_views()?;
-        for (schema, default) in std::mem::take(&mut self.defaults) {
-            let sql = format!("ALTER DATABASE {} {default}", quote::ident(&schema));
-            self.t
-                .execute(&sql, "cannot give the schema its collation back")?;
-        }
+        self.give_defaults_back()?;
         self.count_rows()?;
         self.compare_with_recorded_counts(files);
         let skipped = statement_policy::grouped(&self.skipped);
