@@ -84,9 +84,12 @@ pub fn plan(
         });
         let outcome = divide(conn, id, table, files, chunk_bytes, &out, run, stop);
         let out = out.into_inner();
-        let released = session(conn, "ROLLBACK");
-        if outcome.is_ok() {
-            released?;
+        if out.holds {
+            let released = session(conn, "ROLLBACK");
+            // An error that came first says more.
+            if outcome.is_ok() {
+                released?;
+            }
         }
         if let Err(e) = &outcome
             && e.server_error == Some(postponed::TOO_LONG)
@@ -139,7 +142,6 @@ fn divide(
     run: &Run,
     stop: &Stop<'_>,
 ) -> Result<()> {
-    session(conn, "START TRANSACTION")?;
     for (n, series) in table.series.iter().enumerate() {
         stop.check()?;
         // Where the next task stands: behind this one.
@@ -184,11 +186,7 @@ fn divide(
             explain: split::explain(id),
         };
         if !ended.is_empty() || !small {
-            session(
-                splitter.conn,
-                &format!("SELECT 1 FROM {} LIMIT 0", series.plan.name),
-            )?;
-            out.borrow_mut().holds = true;
+            out.borrow_mut().hold(splitter.conn, &series.plan.name)?;
         }
         if !ended.is_empty() {
             for (behind, gap) in gaps(ended, key.nullable()) {
@@ -200,7 +198,7 @@ fn divide(
             splitter.split(&KeyRange::whole(), &mut |range, _| send(range, false))?;
         } else if splitter.has_more_than(STALE * series.rows_estimate + STALE_ROWS)? {
             // Just loaded, or never analysed: its statistics are useless.
-            out.borrow_mut().holds = true;
+            out.borrow_mut().hold(splitter.conn, &series.plan.name)?;
             splitter.target = (chunk_bytes / UNKNOWN_ROW).max(1);
             splitter.walk_all(&mut |range, _| send(range, false))?;
         } else {
@@ -223,11 +221,22 @@ struct Outbox<'a> {
     waiting: Vec<Task>,
     /// How many were sent at once.
     sent: u64,
-    /// Whether the planner has read of the table, so that it does not have to begin again with it.
+    /// Whether the planner keeps the table as it is, so that it will not have to begin again with it.
     holds: bool,
 }
 
 impl Outbox<'_> {
+    /// Begins a transaction and reads of the table, which nobody can change from then on. One statement is enough for a table that
+    /// is not divided; without the transaction each further one could have to wait for a change that waits for a reader.
+    fn hold(&mut self, conn: &mut Conn, table: &str) -> Result<()> {
+        if self.holds {
+            return Ok(());
+        }
+        session(conn, "START TRANSACTION")?;
+        self.holds = true;
+        session(conn, &format!("SELECT 1 FROM {table} LIMIT 0"))
+    }
+
     fn add(&mut self, task: Task) -> Result<()> {
         // Nobody else sends.
         if !self.holds || !self.waiting.is_empty() || self.tasks.is_full() {
