@@ -5,7 +5,7 @@
 # shellcheck disable=SC2034,SC2153,SC2154 # variables of ./dev and of bench/articles/shared.sh
 
 article_rate() {
-    local warehouses=$((SCALE * 2)) socket='' pid=0 port=0 file million=1048576
+    local warehouses=$((SCALE * 10)) socket='' pid=0 port=0 file million=1048576
     ((SCALE > 0)) || warehouses=1
     found_title 'Rate limits: is the rate kept that was asked for?'
     article_servers
@@ -36,8 +36,8 @@ article_rate() {
     rate_run '10M for each of 4 threads, so 40M' 4 $((40 * million)) '58.47 MB/s (139 %)'
     rate_run '10M for each of 8 threads, so 80M' 8 $((80 * million)) '115.41 MB/s (138 %)'
     rate_run '20M for each of 2 threads, so 40M' 2 $((40 * million)) '50.79 MB/s (121 %)'
-    if ! have mydumper; then
-        found_lacks 'a tool that limits each thread' '-' 'neither MySQL Shell nor mydumper is on this machine'
+    if ! have mysqlsh; then
+        found_lacks 'a tool that limits each thread' '-' 'MySQL Shell is not on this machine; mydumper has no limit by bytes'
     fi
     found_sentence 'The article asked for 10M on each of 4 threads and got 58 MB/s, because the limit is one of each thread and lets bursts through; four databases of different size made it worse, as threads come and go.'
     found_sentence "penstock has one limit for all its connections, --max-rate, whatever their number: counted outside of the program it was kept to $(rate_kept) of what was asked for, on average of a whole dump."

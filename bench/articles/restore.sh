@@ -4,7 +4,7 @@
 # shellcheck disable=SC2034,SC2153,SC2154 # variables of ./dev, of bench/shared.sh and of bench/restore/run.sh
 
 article_restore() {
-    local thousands=$((SCALE * 200)) args
+    local thousands=$((SCALE * 1000)) args
     ((SCALE > 0)) || thousands=4
     found_title 'Restore: one large table, from two hours down'
     article_servers
