@@ -22,6 +22,7 @@ mod configuration;
 mod consistency;
 mod control;
 mod copy_servers;
+mod copy_via;
 mod damage;
 mod drill;
 mod dump_resumed;

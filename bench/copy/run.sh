@@ -30,6 +30,10 @@ copy_run() {
     load_run "$GROUP" 'penstock copy, compared' "$schema" \
         penstock copy "$from" "$to" --no-defaults --schemas "$schema" --threads 2
     best_target
+    rm -rf "$WORK/via"
+    load_run "$GROUP" 'penstock copy --via, compared from files' "$schema" \
+        penstock copy "$from" "$to" --no-defaults --schemas "$schema" --threads 2 --via "$WORK/via"
+    best_target
     # shellcheck disable=SC2016 # variables of the inner shell
     load_run "$GROUP" 'penstock dump, then load' "$schema" bash -c 'set -e
         penstock dump --quiet --socket "$1" --user root --schemas "$4" --threads 2 --to "$3"

@@ -208,6 +208,64 @@ fn killed_at_each_step(kind: Kind) {
 }
 crate::kit::each_kind!(killed_at_each_step; mysql, mariadb);
 
+/// With `--via` the command makes the archive itself, continues it too, and removes it.
+fn by_way_of_an_archive(kind: Kind) {
+    let Some(scene) = Scene::new(kind, By::Gtid) else {
+        return;
+    };
+    let large = format!(
+        "CREATE TABLE shop.large (id INT PRIMARY KEY, v VARCHAR(600), KEY (v(10))); \
+         INSERT INTO shop.large SELECT n, REPEAT(CHAR(97 + n % 26), 550) FROM {}",
+        crate::kit::COUNT
+    );
+    scene.source.script(large.as_bytes()).expect("rows");
+    let via = scene.directory.path().join("via");
+    let by = ["--via", via.to_str().expect("a path")];
+    let all = [
+        "a task has ended#2",
+        "the manifest is written#1",
+        "the copy is about to begin#1",
+        "a file is built#1",
+        "a file is imported#1",
+        "the load is over#1",
+        "the rows are recorded#1",
+        "the copy is recorded#1",
+        "the channel is started#1",
+    ];
+    let writes = Writes::begin(&scene.source);
+    for place in few(kind, 3, &all) {
+        let tool = scene.on("create", &by).env("PENSTOCK_KILL_AT", place);
+        tool.run().code(137);
+        scene.create(&by).code(10).says(&["--resume continues"]);
+        let done = scene.create(&[&by[..], &["--resume"]].concat());
+        done.ok().says(&["equal at one moment"]);
+        assert_eq!(
+            std::fs::read_dir(&via).map_or(0, Iterator::count),
+            0,
+            "{place}"
+        );
+        let _ = std::fs::remove_dir(&via);
+        scene.abort(&["--drop-data"]).ok();
+        scene.is_untouched();
+    }
+    let done = scene.create(&by).ok();
+    done.says(&[
+        "dumped in",
+        "read lock",
+        "as tablespaces",
+        "in the files that were built",
+    ]);
+    assert!(!via.exists());
+    writes.end();
+    scene.until_equal();
+    is_a_replica(&scene, By::Gtid);
+    // An archive that somebody has made there since is not this one.
+    let other = scene.dump(&scene.source, "via", &[]);
+    scene.create(&[&by[..], &["--resume"]].concat()).ok();
+    assert!(std::path::Path::new(&other).join("penstock.json").exists());
+}
+crate::kit::each_kind!(by_way_of_an_archive; mysql, mariadb);
+
 /// What does not fit is refused before anything is changed.
 fn what_does_not_fit(kind: Kind, by: By) {
     let Some(scene) = Scene::new(kind, by) else {

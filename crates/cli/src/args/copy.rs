@@ -20,9 +20,11 @@ Examples:
   penstock dump mysql://root@localhost/ --to - | ssh store penstock copy - /backup/monday
   penstock copy mysql://backup@db/ mysql://root@newdb/ -p --max-impact 5%
   penstock copy mysql://backup@db/ mysql://root@a/ mysql://root@b/ -p --schemas shop
+  penstock copy mysql://backup@db/ mysql://root@localhost/ -p --via /var/tmp/copy
 
 Archives: every file is compared with the digest that the archive has of it. An encrypted archive is copied as it is,
-without a key. Servers: the rows never reach a disk of this host; they are compared on each target with what was read.
+without a key. Servers: the rows never reach a disk of this host, except with --via; they are compared on each target with
+what was read.
 
 Exit codes: 0 all of it is there, 3 copied with exceptions, 4 the rows differ, 5 the archive is damaged, or the stream
 was cut, 10 the place or the target is not empty; the others are listed by penstock --help"
@@ -68,6 +70,11 @@ pub struct Transfer {
     /// more [default: 256M]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub memory: Option<u64>,
+    /// Dump into an archive here first, and load that: big tables are then imported as tablespaces if this is the target's host,
+    /// and --resume continues what was interrupted. A new or empty directory, or a URL as of archives; the archive is removed at
+    /// the end
+    #[arg(long, value_name = "PLACE")]
+    pub via: Option<PathBuf>,
     /// Seconds to wait for the read lock before the copy fails [default: 60]
     #[arg(long, value_name = "SECONDS")]
     pub lock_wait: Option<u64>,
@@ -111,11 +118,14 @@ pub struct Servers {
     /// saying so in the summary
     #[arg(long)]
     pub require_all: bool,
-    /// How the rows of each target are compared with what was read: auto and sql are the same here, none counts
+    /// How the rows of each target are compared with what was read: auto and sql are the same without --via, none counts
     /// them only [default: auto]
     #[arg(long, value_name = "HOW")]
     pub verify: Option<VerifyMode>,
     /// Do not write the rows to the targets' binary logs (needs the privilege to set sql_log_bin)
     #[arg(long)]
     pub skip_binlog: bool,
+    /// Continue a copy with --via that was interrupted: its dump, or its loads; where nothing was begun, it begins
+    #[arg(long)]
+    pub resume: bool,
 }

@@ -32,6 +32,7 @@ Examples:
   penstock replica create mysql://root@db1:3306/ mysql://root@db2:3306/ -p
   penstock replica create mysql://root@db1/ mysql://root@db2/ -p --max-impact 5% --source-address 10.0.0.1:3306
   penstock replica create mysql://root@db1/ mysql://root@db2/ -p --from-archive /backup/monday
+  penstock replica create mysql://root@db1/ mysql://root@localhost/ -p --via /var/tmp/copy
   penstock replica create mysql://root@db1/ mysql://root@db2/ -p --warm=hot.warm
   penstock replica create mysql://root@db1/ mysql://root@db2/ -p --resume
 
@@ -55,8 +56,8 @@ pub struct Create {
     /// directory, ssh://USER@HOST/PATH, s3://BUCKET/PREFIX, gs://… or az://…
     #[arg(long, value_name = "PLACE", conflicts_with = "from_replica")]
     pub from_archive: Option<PathBuf>,
-    /// Continue what an earlier run has begun, if its copy was complete, or came from an archive; where nothing was
-    /// begun, it begins, and says so
+    /// Continue what an earlier run has begun, if its copy was complete, or came from an archive (also one of --via); where
+    /// nothing was begun, it begins, and says so
     #[arg(long)]
     pub resume: bool,
     /// Do not compare the servers at the end

@@ -197,6 +197,7 @@ fn copy(a: &args::copy::Copy, json: bool, run: &Run, screen: &Screen) -> Result<
     let options = match settings::copy(a)? {
         Copied::Archive(options) => options,
         Copied::Servers(options) => return copy_servers(a, &options, run, screen),
+        Copied::Via(options) => return copy_via(a, &options, run, screen),
     };
     if options.to == Location::Stream {
         settings::rules::to_stdout("copy to -", json)?;
@@ -220,6 +221,26 @@ fn copy_servers(
     let _listens = control::listen(run, "copy", about);
     let done = copy::servers::run(run, options)?;
     show(run, screen, &mut summary::copied_servers(&done));
+    Ok(exceptions(&done.exceptions()))
+}
+
+fn copy_via(
+    a: &args::copy::Copy,
+    options: &copy::via::Options,
+    run: &Run,
+    screen: &Screen,
+) -> Result<u8> {
+    settings::limit(run, &a.limits, Some(&a.store_limits));
+    let about = format!("of {}", options.dump.source.endpoint);
+    let _listens = control::listen(run, "copy", about);
+    let done = copy::via::run(run, options)?;
+    show(run, screen, &mut summary::copied_via(&done));
+    if !screen.lost_output()
+        && let Err(e) = done.end()
+    {
+        run.observer
+            .warn(format!("the archive is still there: {}", e.what));
+    }
     Ok(exceptions(&done.exceptions()))
 }
 

@@ -6,7 +6,7 @@ use crate::args::copy::{Copy, Transfer};
 use crate::args::throttle::Throttle;
 use crate::args::values::{Consistency, DeferIndexes, VerifyMode};
 use base::{Error, Kind, Result};
-use copy::servers;
+use copy::{servers, via};
 use instance::tune;
 use server::Filter;
 use std::path::{Path, PathBuf};
@@ -17,6 +17,9 @@ use store::{Location, Memory};
 /// Bytes of a chunk if nothing was said: smaller than on disk, because they wait in memory.
 const CHUNK: u64 = 16 << 20;
 
+/// Bytes of a chunk in an archive if nothing was said, as of a dump.
+const ARCHIVE_CHUNK: u64 = 32 << 20;
+
 /// Bytes that wait in memory if nothing was said.
 const MEMORY: u64 = 256 << 20;
 
@@ -26,13 +29,19 @@ pub enum Copied {
     Archive(Box<copy::Options>),
     /// Data of a server.
     Servers(Box<servers::Options>),
+    /// Data of a server, by way of an archive.
+    Via(Box<via::Options>),
 }
 
 /// What shall be copied.
 pub fn copy(a: &Copy) -> Result<Copied> {
     rules::copy(a)?;
     if rules::server(&a.from).is_some() {
-        return between_servers(a).map(|options| Copied::Servers(Box::new(options)));
+        let options = between_servers(a)?;
+        return Ok(match &a.servers.transfer.via {
+            Some(place) => Copied::Via(Box::new(by_way_of(a, place, options)?)),
+            None => Copied::Servers(Box::new(options)),
+        });
     }
     let from = place::location_or_stream("FROM", &a.from)?;
     let [to] = &a.to[..] else {
@@ -86,6 +95,51 @@ fn between_servers(a: &Copy) -> Result<servers::Options> {
             .collect(),
         ..options
     })
+}
+
+/// The same by way of an archive.
+fn by_way_of(a: &Copy, place: &Path, options: servers::Options) -> Result<via::Options> {
+    let how = &a.servers;
+    let resume = how.resume;
+    let place = place::location("--via", place)?;
+    let load = |load| load::Options {
+        verify: match how.verify {
+            Some(mode) => super::verification(mode),
+            None => load::Verification::Auto,
+        },
+        ..load_via(place.clone(), resume, load)
+    };
+    Ok(via::Options {
+        loads: options.loads.into_iter().map(load).collect(),
+        dump: dump_via(place.clone(), &how.transfer, resume, options.dump),
+    })
+}
+
+/// The dump into an archive that is loaded afterwards.
+pub fn dump_via(
+    place: Location,
+    how: &Transfer,
+    resume: bool,
+    dump: dump::Options,
+) -> dump::Options {
+    dump::Options {
+        to: place.into(),
+        resume,
+        compression: dump::Compression::Zstd(1),
+        chunk_bytes: how.chunk_size.unwrap_or(ARCHIVE_CHUNK),
+        ..dump
+    }
+}
+
+/// The load of that archive.
+pub fn load_via(place: Location, resume: bool, load: load::Options) -> load::Options {
+    load::Options {
+        from: place.into(),
+        resume,
+        import_mode: load::tablespace::ImportMode::Auto,
+        state: state::directory(),
+        ..load
+    }
 }
 
 /// What is copied from server to server, and how.
@@ -168,6 +222,7 @@ pub fn servers_options(a: &Between<'_>) -> Result<servers::Options> {
             allow_same_server: false,
             skip_binlog: a.skip_binlog,
             for_replica: a.for_replica,
+            is_step: true,
             resume: false,
             schema: None,
             skip_unsupported: false,

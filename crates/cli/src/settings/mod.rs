@@ -235,6 +235,7 @@ pub fn drill(from: Location, datadir: &Path, a: &Drill) -> Result<load::Options>
         gtids: load::Gtids::None,
         skip_binlog: false,
         for_replica: false,
+        is_step: false,
         existing: load::Existing::Refuse,
         resume: false,
         schema: None,
@@ -332,6 +333,16 @@ fn local_directories(a: &Loading) -> Result<()> {
     Ok(())
 }
 
+/// How rows are compared.
+fn verification(mode: VerifyMode) -> load::Verification {
+    match mode {
+        VerifyMode::Auto => load::Verification::Auto,
+        VerifyMode::Sql => load::Verification::Sql,
+        VerifyMode::Files => load::Verification::Files,
+        VerifyMode::None => load::Verification::None,
+    }
+}
+
 fn load_from(from: Location, a: &Loading, other_dumps: &OtherDumps) -> Result<load::Options> {
     let (command, config) = (&a.settings.server_command, &a.settings.server_config);
     let restart = command.as_ref().zip(config.as_ref());
@@ -340,12 +351,7 @@ fn load_from(from: Location, a: &Loading, other_dumps: &OtherDumps) -> Result<lo
         feed: None,
         target: target(a)?,
         threads: threads(a.threads),
-        verify: match a.verify {
-            VerifyMode::Auto => load::Verification::Auto,
-            VerifyMode::Sql => load::Verification::Sql,
-            VerifyMode::Files => load::Verification::Files,
-            VerifyMode::None => load::Verification::None,
-        },
+        verify: verification(a.verify),
         allow_same_server: a.allow_same_server,
         definers: definers(&a.definer)?,
         parts: a.parts.wanted(),
@@ -358,6 +364,7 @@ fn load_from(from: Location, a: &Loading, other_dumps: &OtherDumps) -> Result<lo
         },
         skip_binlog: a.skip_binlog,
         for_replica: false,
+        is_step: false,
         existing: match a.existing {
             Existing::Refuse => load::Existing::Refuse,
             Existing::Skip => load::Existing::Skip,

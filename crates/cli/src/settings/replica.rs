@@ -1,6 +1,6 @@
 //! `replica`: new replicas.
 
-use super::copy::{Between, of_targets, servers_options};
+use super::copy::{Between, dump_via, load_via, of_targets, servers_options};
 use super::{filter, rules, state, threads};
 use crate::args::copy::Transfer;
 use crate::args::replica::{Abort, Create, Following, Status, Verify};
@@ -12,6 +12,7 @@ use server::Filter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use store::Location;
 
 /// What shall be made.
 pub fn create(a: &Create) -> Result<replica::Options> {
@@ -46,11 +47,26 @@ pub fn create(a: &Create) -> Result<replica::Options> {
             *load = from_archive(a, place, load.clone())?;
         }
     }
+    let via = match &a.transfer.via {
+        None => None,
+        Some(place) => {
+            let place = super::place::location("--via", place)?;
+            for load in &mut copy.loads {
+                *load = by_way_of(a, &place, load.clone());
+            }
+            let dump = dump_via(place, &a.transfer, a.resume, copy.dump.clone());
+            Some(dump::Options {
+                accounts: dump::Accounts::Usual,
+                ..dump
+            })
+        }
+    };
     let how = &a.following;
     Ok(replica::Options {
         source: a.connection.one_of_several(&a.source)?,
         copy,
-        from_archive: a.from_archive.is_some(),
+        from_archive: a.from_archive.is_some() || via.is_some(),
+        via,
         address: how.source_address.as_deref().map(address).transpose()?,
         account: account(how)?,
         account_host: how
@@ -71,16 +87,28 @@ pub fn create(a: &Create) -> Result<replica::Options> {
     })
 }
 
+/// The load of the archive that this command makes.
+fn by_way_of(a: &Create, place: &Location, load: load::Options) -> load::Options {
+    load::Options {
+        verify: archive_verification(a),
+        ..load_via(place.clone(), false, load)
+    }
+}
+
+fn archive_verification(a: &Create) -> load::Verification {
+    match a.no_verify {
+        true => load::Verification::None,
+        false => load::Verification::Auto,
+    }
+}
+
 /// The load of an archive: with what a load of it alone would do.
 fn from_archive(a: &Create, place: &Path, load: load::Options) -> Result<load::Options> {
     let location = super::place::location("--from-archive", place)?;
     super::an_archive(&location, "replica create")?;
     Ok(load::Options {
         from: Place::new(location, super::keys::opening(&a.encryption)?),
-        verify: match a.no_verify {
-            true => load::Verification::None,
-            false => load::Verification::Auto,
-        },
+        verify: archive_verification(a),
         import_mode: load::tablespace::ImportMode::Auto,
         // The server that was dumped may be the one that is made a replica: it has no data any more.
         allow_same_server: true,

@@ -1,4 +1,5 @@
-//! Copies an archive from one place to another, or out of a stream; and a server's data into other servers (`servers`).
+//! Copies an archive from one place to another, or out of a stream; and a server's data into other servers: through memory
+//! (`servers`), or through an archive of this host (`via`).
 //!
 //! Invariants: the source is never written to; the copy is marked incomplete until all of it is there; a file whose
 //! bytes are not those that the archive has recorded ends the copy. Encrypted archives are copied as they are
@@ -7,6 +8,8 @@
 mod files;
 pub mod servers;
 mod stream;
+mod targets;
+pub mod via;
 
 pub use stream::unpack;
 

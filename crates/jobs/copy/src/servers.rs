@@ -4,10 +4,11 @@
 //! The dump and the loads are those of archives, with the same snapshot, limits, checks and comparison; only the chunks
 //! never reach a disk. Invariant: nothing is changed on a target that a load of an archive would refuse.
 
-use base::{Error, Event, Kind, Observer, Result, lock};
+use crate::targets::{Targets, all_complete, joined, reached};
+use base::{Error, Kind, Result};
 use rows::feed::Feed;
-use run::{Run, connect, failure};
-use std::sync::{Arc, Mutex};
+use run::{Run, failure};
+use std::sync::Arc;
 use std::time::Instant;
 use store::{Location, Memory};
 
@@ -57,17 +58,22 @@ impl Summary {
 
     /// What is not as on the source, by name.
     pub fn exceptions(&self) -> Vec<String> {
-        let several = self.loads.len() > 1;
-        let mut all = self.dump.exceptions.clone();
-        for load in &self.loads {
-            let named = |e: &String| match several {
-                true => format!("{}: {e}", load.target),
-                false => e.clone(),
-            };
-            all.extend(load.exceptions.iter().map(named));
-        }
-        all
+        exceptions(self.dump.exceptions.clone(), &self.loads)
     }
+}
+
+/// What of the source was not read, and what was not stored, with the target if there are several.
+pub(crate) fn exceptions(dumped: Vec<String>, loads: &[load::Summary]) -> Vec<String> {
+    let several = loads.len() > 1;
+    let mut all = dumped;
+    for load in loads {
+        let named = |e: &String| match several {
+            true => format!("{}: {e}", load.target),
+            false => e.clone(),
+        };
+        all.extend(load.exceptions.iter().map(named));
+    }
+    all
 }
 
 /// How often the source is read when tables disappear while their definitions are read.
@@ -77,9 +83,7 @@ const ATTEMPTS: u32 = 3;
 pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let start = Instant::now();
     // The source is not read, nor locked, for a target that cannot be reached.
-    for load in &options.loads {
-        connect::open(run, &load.target).map_err(of_target)?;
-    }
+    reached(run, &options.loads)?;
     let mut attempt = 1;
     loop {
         match once(run, options) {
@@ -116,13 +120,9 @@ impl Failed {
 }
 
 /// Whether something of the source is not copied.
-fn leaves_out(dump: &dump::Options) -> bool {
+pub(crate) fn leaves_out(dump: &dump::Options) -> bool {
     let kinds = [dump.routines, dump.events, dump.triggers];
     !dump.filter.is_empty() || kinds.contains(&false)
-}
-
-fn of_target(e: Error) -> Error {
-    failure::of_server("the target", e)
 }
 
 fn once(run: &Run, options: &Options) -> Result<Summary, Failed> {
@@ -144,77 +144,31 @@ fn once(run: &Run, options: &Options) -> Result<Summary, Failed> {
         feed: Some(Arc::clone(&feed)),
         ..options.dump.clone()
     };
-    let stage = Arc::new(Stage::default());
-    lock(&stage.shown).targets = vec![Some(None); loads.len()];
-    let first = Mutex::new(None::<Error>);
+    let targets = Targets::new(loads.len());
     let (dumped, loaded) = std::thread::scope(|scope| {
-        let several = loads.len() > 1;
-        let threads: Vec<_> = loads
-            .into_iter()
-            .enumerate()
-            .map(|(number, load)| {
-                let observer = Arc::new(OfTarget {
-                    name: several.then(|| load.target.endpoint.to_string()),
-                    number,
-                    inner: Arc::clone(&run.observer),
-                    stage: Arc::clone(&stage),
-                });
-                let below = Run::new(observer, run.cancel.below());
-                let (first, stage) = (&first, &stage);
-                scope.spawn(move || {
-                    let endpoint = load.target.endpoint.to_string();
-                    let done = load::run(&below, &load);
-                    // The source's chunks are not for it any more.
-                    drop(load);
-                    stage.change(&*run.observer, |shown| shown.targets[number] = None);
-                    done.map_err(|e| {
-                        let e = match several {
-                            true => e.context(&endpoint),
-                            false => of_target(e),
-                        };
-                        if e.kind != Kind::Interrupted {
-                            lock(first).get_or_insert_with(|| e.clone());
-                        }
-                        e
-                    })
-                })
-            })
-            .collect();
+        let running = targets.load(scope, run, loads);
         let dumped = dump::run(run, &dump);
         feed.end(dumped.is_ok());
-        stage.change(&*run.observer, |shown| shown.read = true);
-        let loaded: Vec<Result<load::Summary>> = threads
-            .into_iter()
-            .map(|thread| {
-                let panicked = |_| Err(Error::new(Kind::Internal, "a load ended without a word"));
-                thread.join().unwrap_or_else(panicked)
-            })
-            .collect();
-        (dumped, loaded)
+        targets.source_is_read(&*run.observer);
+        (dumped, joined(running))
     });
     let defined = feed.is_defined();
     let wrong = |error| Failed { error, defined };
     run.check().map_err(wrong)?;
-    let failed = lock(&first).take();
+    let failed = targets.failed();
     let dump = match (dumped, &failed) {
         // It ended because no load was left.
         (Err(e), Some(failed)) if e.kind == Kind::Interrupted => return Err(wrong(failed.clone())),
         (Err(e), _) => return Err(wrong(of_source(e, defined))),
         (Ok(dump), _) => dump,
     };
-    let complete: Vec<String> = loaded.iter().flatten().map(|l| l.target.clone()).collect();
-    if let Some(failed) = failed {
-        return Err(wrong(match complete.is_empty() {
-            true => failed,
-            false => failed.also(format!("complete and compared: {}", complete.join(", "))),
-        }));
-    }
+    let loads = all_complete(loaded, failed).map_err(wrong)?;
     let reading = dump.rows_seconds * dump.threads.max(1) as f64;
     Ok(Summary {
         partial: leaves_out(&options.dump),
         waited_for_targets: (feed.waited().as_secs_f64() / reading.max(1e-9)).min(1.0),
         dump,
-        loads: loaded.into_iter().collect::<Result<_>>().map_err(wrong)?,
+        loads,
         seconds: 0.0,
     })
 }
@@ -227,84 +181,5 @@ fn of_source(e: Error, defined: bool) -> Error {
         true => e.also(
             "the targets hold a part of the copy, and it cannot be resumed: the next copy names what to drop",
         ),
-    }
-}
-
-/// Who is shown: the source while it is read, then the targets, one after the other. All of them work at the same time, and a
-/// screen has room for one.
-#[derive(Default)]
-struct Stage {
-    shown: Mutex<Shown>,
-}
-
-#[derive(Default)]
-struct Shown {
-    /// Whether the source has been read.
-    read: bool,
-    /// Of each target: the phase that it is in; `None` when it has ended.
-    targets: Vec<Option<Option<Event>>>,
-}
-
-impl Shown {
-    fn current(&self) -> Option<usize> {
-        self.targets
-            .iter()
-            .position(Option::is_some)
-            .filter(|_| self.read)
-    }
-}
-
-impl Stage {
-    /// Changes who is shown; what the next one does then begins on the screen.
-    fn change(&self, observer: &dyn Observer, change: impl FnOnce(&mut Shown)) {
-        let mut shown = lock(&self.shown);
-        let before = shown.current();
-        change(&mut shown);
-        let now = shown.current();
-        if let Some(target) = now.filter(|_| now != before)
-            && let Some(Some(Some(phase))) = shown.targets.get(target)
-        {
-            observer.event(phase.clone());
-        }
-    }
-}
-
-/// The observer of one load.
-struct OfTarget {
-    /// How it is called, if it is one of several.
-    name: Option<String>,
-    number: usize,
-    inner: Arc<dyn Observer>,
-    stage: Arc<Stage>,
-}
-
-impl Observer for OfTarget {
-    fn event(&self, event: Event) {
-        let named = |text: String| match &self.name {
-            Some(name) => format!("{name}: {text}"),
-            None => text,
-        };
-        let event = match event {
-            Event::Note(text) => Event::Note(named(text)),
-            Event::Warning(text) => Event::Warning(named(text)),
-            // The dump has said it.
-            Event::Table { .. } => return,
-            other => {
-                let mut shown = lock(&self.stage.shown);
-                let phase = match &other {
-                    Event::Phase { .. } => Some(Some(other.clone())),
-                    Event::PhaseEnd { .. } => Some(None),
-                    _ => None,
-                };
-                if let (Some(phase), Some(slot)) = (phase, shown.targets.get_mut(self.number)) {
-                    *slot = Some(phase);
-                }
-                if shown.current() != Some(self.number) {
-                    return;
-                }
-                other
-            }
-        };
-        self.inner.event(event);
     }
 }

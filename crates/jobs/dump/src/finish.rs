@@ -401,7 +401,8 @@ pub fn generated(state: &TableState, (kept, digest): &(Kept, RowDigest)) -> Gene
     }
 }
 
-fn option_map(options: &Options) -> serde_json::Map<String, serde_json::Value> {
+/// The options that decide what is in the archive, and how it was made.
+pub fn option_map(options: &Options) -> serde_json::Map<String, serde_json::Value> {
     let mut map = serde_json::Map::new();
     map.insert("threads".into(), json!(options.threads));
     map.insert("compression".into(), json!(options.compression.to_string()));

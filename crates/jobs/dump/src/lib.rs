@@ -11,6 +11,7 @@
 mod accounts;
 mod amounts;
 mod choices;
+pub mod complete;
 mod definitions;
 mod finish;
 pub mod from_files;

@@ -69,6 +69,8 @@ pub struct Options {
     pub skip_binlog: bool,
     /// The target is to follow the source of the rows: its events do not run there.
     pub for_replica: bool,
+    /// The load is a step of another command, which has `--resume` and no other options of a load.
+    pub is_step: bool,
     /// What is done with objects that the target has already.
     pub existing: Existing,
     /// Resume an interrupted load of the same archive or dump.
@@ -214,7 +216,7 @@ impl Options {
     /// Whether a table whose rows the target refuses ends the load, because what follows cannot do without, or nothing could fill
     /// it later.
     pub(crate) fn needs_all_rows(&self) -> bool {
-        self.all_rows || self.feed.is_some() || self.for_replica || self.managed.is_some()
+        self.all_rows || self.is_step || self.managed.is_some()
     }
 
     /// Whether the server is stopped for tables that are imported as tablespaces.

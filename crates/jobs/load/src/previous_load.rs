@@ -111,7 +111,7 @@ impl Input {
             format!("the target holds empty tables of the {}; ", self.word)
         } else if t.options.feed.is_some() {
             "the target holds a part of the copy, which cannot be resumed: the snapshot that it read is gone; ".to_owned()
-        } else if t.options.for_replica {
+        } else if t.options.is_step {
             format!(
                 "the target holds a part of the {}: the same command with --resume continues; ",
                 self.word

@@ -2,7 +2,7 @@
 
 use crate::attach::{self, COPY_AGAIN, address};
 use crate::check::{self, Side, uses_gtids};
-use crate::earlier::{given, has_connected, record, schemas_of};
+use crate::earlier::{has_connected, opened, record, schemas_of};
 use crate::from_archive::{self, Given};
 use crate::made::{From, Made, Record};
 use crate::options::{Account, Address, Options};
@@ -44,19 +44,34 @@ pub fn create(run: &Run, options: &Options) -> Result<Summary> {
     let by_gtid = source.id.is_mariadb() || uses_gtids(&source.id);
     // It is not needed any more once the accounts are there, too.
     let complete = found.as_ref().is_some_and(|r| r.made.from.is_some());
-    let given = match options.from_archive && !complete {
-        true => Some(given(options, found.as_ref())?),
+    let mut given = match options.from_archive && options.via.is_none() && !complete {
+        true => Some(opened(options, found.as_ref())?),
         false => None,
     };
     let mut continues = None;
+    let mut dumped = None;
+    let mut made_place = false;
     if !attached && !copied {
         check::check(&mut source, &mut new, options)?;
         warming::check(&source, options)?;
         if !found.as_ref().is_some_and(|r| r.made.copying) {
             empty(&mut new)?;
         }
+        if let Some(via) = &options.via {
+            if nothing_begun {
+                made_place = via.to.location().path().is_some_and(|path| !path.exists());
+                dumped = copy::via::dump(run, via)?;
+                // It takes hours, and nothing was said on these for as long.
+                source = open(run, &options.source).map_err(of_source)?;
+                new = open(run, &load.target).map_err(of_new)?;
+            }
+            given = Some(opened(options, found.as_ref())?);
+        }
         let check = |given: &Given| given.check(&mut source, &mut new, by_gtid);
         continues = given.as_ref().map(check).transpose()?;
+    }
+    if given.is_none() && options.via.is_some() && !complete {
+        given = Some(opened(options, found.as_ref())?);
     }
     let from_replica = copied_replica(run, &source, options)?;
     let address = address(
@@ -77,7 +92,8 @@ pub fn create(run: &Run, options: &Options) -> Result<Summary> {
         summary: Summary {
             source: format!("{} at {}", source.id, names.1),
             replica: format!("{} at {}", new.id, names.0),
-            began_again: options.resume && nothing_begun,
+            began_again: options.resume && nothing_begun && options.via.is_none(),
+            dumped,
             ..Summary::default()
         },
         given,
@@ -93,6 +109,14 @@ pub fn create(run: &Run, options: &Options) -> Result<Summary> {
     );
     if let Err(e) = steps {
         return Err(way_out(e, &making.record.made));
+    }
+    if let Some(via) = &options.via {
+        // A run that continued behind the rows has not looked at it.
+        let loaded = making.record.made.archive.as_ref();
+        let is_it = Given::open(options).is_ok_and(|there| Some(&there.which) == loaded);
+        if is_it && let Err(e) = copy::via::remove(via.to.location(), made_place) {
+            making.summary.exceptions.push(e.to_string());
+        }
     }
     // The record stays: `abort` undoes a replica that is complete, too.
     Ok(Summary {

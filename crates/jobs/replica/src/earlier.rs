@@ -68,13 +68,13 @@ pub(crate) fn record(
                     "an earlier run has begun to load the archive {}",
                     archive.name
                 ),
-                "name it again with --from-archive; penstock replica abort removes what was made",
+                "name it again with --from-archive (or --via, if it had been named so); penstock replica abort removes what was made",
             ));
         }
         (None, None) if options.from_archive => {
             return Err(refused(
                 "an earlier run has begun to copy the source",
-                "leave --from-archive out; penstock replica abort removes what was made",
+                "leave --from-archive and --via out; penstock replica abort removes what was made",
             ));
         }
         _ => {}
@@ -92,7 +92,7 @@ pub(crate) fn record(
 }
 
 /// The archive that is named; refused if it is another one than an earlier run has begun to load.
-pub(crate) fn given(options: &Options, found: Option<&Record>) -> Result<Given> {
+pub(crate) fn opened(options: &Options, found: Option<&Record>) -> Result<Given> {
     let given = Given::open(options)?;
     match found.map(|r| &r.made) {
         Some(made) if made.copying && made.archive.as_ref() != Some(&given.which) => {

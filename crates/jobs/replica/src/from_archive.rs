@@ -179,15 +179,7 @@ impl Given {
     fn whose(&self, source: &Identity) -> Result<Of<'_>> {
         let manifest = self.manifest()?;
         let of = &manifest.source;
-        let known = source.uuid.as_deref().filter(|_| !of.uuid.is_empty());
-        let same = match known {
-            Some(uuid) => uuid == of.uuid,
-            None => {
-                let place = (of.hostname.as_str(), of.port, of.datadir.as_str());
-                place == (&source.hostname, source.port, &source.datadir)
-            }
-        };
-        if same {
+        if archives::is_of(of, source) {
             return Ok(Of::Source);
         }
         let number = source.variable("server_id").and_then(|n| n.parse().ok());

@@ -41,6 +41,8 @@ pub struct Options {
     pub copy: servers::Options,
     /// The data comes from the archive that the one load of `copy` names, and the source is not copied.
     pub from_archive: bool,
+    /// How that archive is made first, if it is only in between: it is removed at the end.
+    pub via: Option<dump::Options>,
     /// Where the new server finds its source; `None`: as penstock does.
     pub address: Option<Address>,
     /// The account for replication; `None`: one is made.

@@ -14,6 +14,8 @@ pub struct Summary {
     pub copied: Option<servers::Summary>,
     /// The load of an archive; `None` if the source was copied, or an earlier run had loaded it.
     pub loaded: Option<load::Summary>,
+    /// The dump into the archive that was loaded, if this run made it.
+    pub dumped: Option<dump::Summary>,
     /// Nothing was begun that `--resume` could have continued.
     pub began_again: bool,
     /// From where the new server follows, in words.

@@ -87,6 +87,17 @@ pub fn place_error(from: &Place, e: &encryption::Error) -> Error {
     }
 }
 
+/// Whether an archive is of this server.
+pub fn is_of(of: &archive::manifest::Source, id: &server::Identity) -> bool {
+    match id.uuid.as_deref().filter(|_| !of.uuid.is_empty()) {
+        Some(uuid) => uuid == of.uuid,
+        None => {
+            let place = (of.hostname.as_str(), of.port, of.datadir.as_str());
+            place == (&id.hostname, id.port, &id.datadir)
+        }
+    }
+}
+
 /// What the archive itself says it lacks: the exceptions of its dump, and a weaker consistency.
 pub fn dumped_with(archive: &Archive) -> Vec<String> {
     match archive.manifest() {

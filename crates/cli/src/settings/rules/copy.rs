@@ -3,7 +3,7 @@
 use super::connection::{connects, said_twice};
 use super::dump::{chunk_size, limits, rate_above_floor};
 use super::refused::{first_given, refuse};
-use crate::args::copy::Copy;
+use crate::args::copy::{Copy, Transfer};
 use crate::args::values::{Consistency, VerifyMode};
 use base::Result;
 use std::path::Path;
@@ -57,6 +57,8 @@ fn of_servers(a: &Copy) -> Option<&'static str> {
     let given = [
         ("--chunk-size", how.transfer.chunk_size.is_some()),
         ("--memory", how.transfer.memory.is_some()),
+        ("--via", how.transfer.via.is_some()),
+        ("--resume", how.resume),
         ("--consistency", how.consistency.is_some()),
         ("--lock-wait", how.transfer.lock_wait.is_some()),
         ("--no-backup-lock", how.no_backup_lock),
@@ -111,12 +113,46 @@ pub fn memory(bytes: Option<u64>) -> Result<()> {
     }
 }
 
+/// What goes together with an archive in between, and what without.
+pub fn via(how: &Transfer) -> Result<()> {
+    let Some(place) = &how.via else {
+        return Ok(());
+    };
+    if place.as_os_str() == "-" {
+        return refuse(
+            "--via -: a stream could not be read twice",
+            "name a directory or URL",
+        );
+    }
+    match how.memory {
+        Some(_) => refuse(
+            "--memory is for rows that wait for the targets, and with --via they wait in an archive",
+            "leave one of the two out",
+        ),
+        None => Ok(()),
+    }
+}
+
 fn servers(a: &Copy) -> Result<()> {
     let how = &a.servers;
-    if a.store_limits.max_rate_disk.is_some() {
+    via(&how.transfer)?;
+    let by_archive = how.transfer.via.is_some();
+    if a.store_limits.max_rate_disk.is_some() && !by_archive {
         return refuse(
             "--max-rate-disk limits what is written to an archive, and servers are copied without one",
-            "use --max-rate: bytes per second from the source",
+            "use --max-rate: bytes per second from the source; or --via PLACE, to have an archive in between",
+        );
+    }
+    if how.resume && !by_archive {
+        return refuse(
+            "--resume continues a copy with --via; without an archive nothing is left to continue, because its snapshot is gone",
+            "leave --resume out, and drop what the interrupted copy has made; --via PLACE makes the next one resumable",
+        );
+    }
+    if how.resume && how.consistency == Some(Consistency::None) {
+        return refuse(
+            "--resume does not apply with --consistency none: what is of no moment cannot be continued",
+            "leave one of the two out",
         );
     }
     super::dump::snapshot(
@@ -124,9 +160,9 @@ fn servers(a: &Copy) -> Result<()> {
         how.transfer.lock_wait,
         how.no_backup_lock,
     )?;
-    if how.verify == Some(VerifyMode::Files) {
+    if how.verify == Some(VerifyMode::Files) && !by_archive {
         return refuse(
-            "--verify files is for tablespaces that penstock builds, and a copy loads by SQL",
+            "--verify files is for tablespaces that penstock builds, and a copy without --via loads by SQL",
             "leave it out",
         );
     }

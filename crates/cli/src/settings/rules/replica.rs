@@ -1,7 +1,7 @@
 //! `replica`: which options go together.
 
 use super::connection::said_twice;
-use super::copy::memory;
+use super::copy::{memory, via};
 use super::dump::{chunk_size, limits, rate_above_floor};
 use super::refused::{first_given, refuse};
 use crate::args::replica::{Abort, Create, Verify};
@@ -37,6 +37,13 @@ pub fn replica(a: &Create) -> Result<()> {
         }
         None => {}
     }
+    via(&a.transfer)?;
+    if a.transfer.via.is_some() && a.from_replica.is_some() {
+        return refuse(
+            "--via does not apply with --from-replica: where an archive of a replica continues in the log of the source is known only when it is there",
+            "dump the replica with penstock dump, and name the archive with --from-archive; or leave one of the two out",
+        );
+    }
     a.transfer.chunk_size.map_or(Ok(()), chunk_size)?;
     memory(a.transfer.memory)?;
     rate_above_floor(&a.throttle, &a.limits)?;
@@ -55,6 +62,7 @@ fn from_archive(a: &Create, place: &Path) -> Result<()> {
     let given = first_given(&[
         ("--chunk-size", a.transfer.chunk_size.is_some()),
         ("--memory", a.transfer.memory.is_some()),
+        ("--via", a.transfer.via.is_some()),
         ("--max-impact", throttle.max_impact.is_some()),
         ("--max-lag", throttle.max_lag.is_some()),
         ("--replica", !throttle.replica.is_empty()),

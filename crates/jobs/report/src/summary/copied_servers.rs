@@ -2,23 +2,20 @@
 
 use super::continues::{Copy, continues};
 use super::dump::{amounts, consistency};
-use super::load::{not_compared, verified};
+use super::load::{import, not_compared, verified};
 use super::shared::{
-    duration_with_rows, impact_on_others, indexes_not_compared, not_in_archives, throughput,
+    duration_with_rows, impact_on_others, indexes_not_compared, not_in_archives, objects, rows,
+    throughput,
 };
 use super::{Item, Summary, tuning};
-use base::units::rounded;
-use copy::servers;
+use base::units::{rounded, seconds};
+use copy::{servers, via};
 use serde_json::json;
 
 /// Describes a copy that is complete but for its exceptions.
 pub fn copied_servers(d: &servers::Summary) -> Summary {
     let exceptions = d.exceptions();
-    let heading = match exceptions.is_empty() {
-        true => "Copy complete",
-        false => "Copy complete, with exceptions",
-    };
-    let mut s = Summary::new("copy", heading);
+    let mut s = Summary::new("copy", heading(&exceptions));
     let read = &d.dump;
     s.add(
         Item::new("from")
@@ -37,25 +34,91 @@ pub fn copied_servers(d: &servers::Summary) -> Summary {
     for item in impact_on_others(read.impact.as_ref()) {
         s.add(item);
     }
-    for load in &d.loads {
-        target(&mut s, load);
+    add_targets(&mut s, &d.loads, d.partial);
+    s.add(not_in_archives(false, read.histograms.is_some()));
+    let not_seen = Item::new("not seen").list(&read.not_seen);
+    s.add(not_seen.key("not_seen", &read.not_seen));
+    s.add_exceptions(&exceptions);
+    s
+}
+
+/// Describes a copy by way of an archive.
+pub fn copied_via(d: &via::Summary) -> Summary {
+    let exceptions = d.exceptions();
+    let mut s = Summary::new("copy", heading(&exceptions));
+    match (&d.dump, d.loads.first()) {
+        (Some(read), _) => {
+            s.add(
+                Item::new("from")
+                    .shown(&read.source)
+                    .key("source", &read.source),
+            );
+            for item in amounts(read) {
+                s.add(item);
+            }
+            for item in consistency(read) {
+                s.add(item);
+            }
+            s.add(
+                Item::new("dumped in")
+                    .line(seconds(read.seconds))
+                    .number("dump_seconds", read.seconds),
+            );
+            for item in impact_on_others(read.impact.as_ref()) {
+                s.add(item);
+            }
+        }
+        (None, Some(load)) => {
+            s.add(
+                Item::new("from")
+                    .shown(format!("{}, which an earlier run had made", load.archive))
+                    .key("archive", &load.archive),
+            );
+            s.add(objects(load.schemas, load.tables, load.views));
+            s.add(rows(load.rows));
+        }
+        (None, None) => {}
     }
-    let targets = d.loads.iter().map(|l| {
+    let longest = d.loads.iter().map(|l| l.seconds).fold(0.0, f64::max);
+    s.add(duration_with_rows(d.seconds, longest, "loading"));
+    add_targets(&mut s, &d.loads, d.partial);
+    if let Some(read) = &d.dump {
+        s.add(not_in_archives(false, read.histograms.is_some()));
+        let not_seen = Item::new("not seen").list(&read.not_seen);
+        s.add(not_seen.key("not_seen", &read.not_seen));
+    }
+    s.add_exceptions(&exceptions);
+    s
+}
+
+fn heading(exceptions: &[String]) -> &'static str {
+    match exceptions.is_empty() {
+        true => "Copy complete",
+        false => "Copy complete, with exceptions",
+    }
+}
+
+/// Each target, and how one of them becomes a replica.
+fn add_targets(s: &mut Summary, loads: &[load::Summary], partial: bool) {
+    for load in loads {
+        target(s, load);
+    }
+    let targets = loads.iter().map(|l| {
         json!({
             "target": l.target, "rows": l.rows, "duration": rounded(l.seconds),
             "verified": l.verified.as_ref().map(|v| json!({"tables": v.tables, "rows": v.rows})),
-            "exceptions": l.exceptions,
+            "tablespaces": l.import.tables, "exceptions": l.exceptions,
         })
     });
     s.add(Item::keys().key("targets", targets.collect::<Vec<_>>()));
-    match d.loads.first().and_then(|l| l.source.as_ref()) {
-        Some((position, source)) if !d.partial => {
+    match loads.first().and_then(|l| l.source.as_ref()) {
+        Some((position, source)) if !partial => {
             // Of several targets those that can follow.
             let follows = |l: &&load::Summary| {
                 let flavour = l.flavour.map(|f| f.to_string());
                 flavour.is_some_and(|f| f.eq_ignore_ascii_case(&source.flavour))
             };
-            let first = d.loads.iter().find(follows).or(d.loads.first());
+            let first = loads.iter().find(follows).or(loads.first());
             let flavour = first.and_then(|l| l.flavour);
             s.add(continues(position, source, Copy::Rows(flavour)));
         }
@@ -64,11 +127,6 @@ pub fn copied_servers(d: &servers::Summary) -> Summary {
         )),
         None => {}
     }
-    s.add(not_in_archives(false, read.histograms.is_some()));
-    let not_seen = Item::new("not seen").list(&read.not_seen);
-    s.add(not_seen.key("not_seen", &read.not_seen));
-    s.add_exceptions(&exceptions);
-    s
 }
 
 fn target(s: &mut Summary, d: &load::Summary) {
@@ -76,6 +134,9 @@ fn target(s: &mut Summary, d: &load::Summary) {
     // Their keys are in the list of targets.
     s.add(verified(d).without_keys());
     s.add(not_compared(&d.not_compared).without_keys());
+    for item in import(&d.import) {
+        s.add(item.without_keys());
+    }
     let indexes = d
         .verified
         .iter()

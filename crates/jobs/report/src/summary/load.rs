@@ -51,7 +51,9 @@ pub fn load(d: &load::Summary) -> Summary {
     s.add(statistics(d.analyzed.as_ref()));
     s.add(histograms(d.histograms.as_ref()));
     s.add(gtids(d.gtids.as_deref()));
-    add_import(&mut s, &d.import);
+    for item in import(&d.import) {
+        s.add(item);
+    }
     s.add(data_directory(d.managed.as_ref()));
     if d.managed.as_ref().is_some_and(|own| !own.password) {
         s.add(Item::new("root").line(
@@ -358,7 +360,7 @@ fn accounts_made(d: Option<&load::AccountsMade>) -> Vec<Item> {
 }
 
 /// Tables imported as tablespaces, and why the others were not.
-fn add_import(s: &mut Summary, d: &load::tablespace::ImportSummary) {
+pub(super) fn import(d: &load::tablespace::ImportSummary) -> Vec<Item> {
     let mut item = Item::new("as tablespaces").key("import", json!({
         "tables": d.tables, "raw_bytes": d.raw_bytes, "bytes": d.bytes, "duration": rounded(d.seconds),
         "by_sql": d.reasons.iter().map(|(why, tables)| json!({"reason": why, "tables": tables})).collect::<Vec<_>>(),
@@ -379,13 +381,14 @@ fn add_import(s: &mut Summary, d: &load::tablespace::ImportSummary) {
             stopped.unwrap_or_default(),
         ));
     }
-    s.add(item);
+    let mut items = vec![item];
     for (why, tables) in &d.reasons {
-        s.add(Item::new("by SQL").shown(format!("{}: {why}", some(tables))));
+        items.push(Item::new("by SQL").shown(format!("{}: {why}", some(tables))));
     }
     for key in &d.indexes_built_by_server {
-        s.add(Item::new("index").line(format!("{key}: built by the server after import")));
+        items.push(Item::new("index").line(format!("{key}: built by the server after import")));
     }
+    items
 }
 
 /// The data directory that the load has initialized.

@@ -40,7 +40,7 @@ mod warm_server;
 pub use binlog::{binlog_archive, binlog_find, binlog_show, binlog_undo};
 pub use compare::compare;
 pub use configuration::{Completed, Configuration, configuration, servers};
-pub use copied_servers::copied_servers;
+pub use copied_servers::{copied_servers, copied_via};
 pub use copy::copy;
 pub use description::archive;
 pub use disk::disk;

@@ -1,13 +1,26 @@
 //! After the making of a replica, and about one that runs.
 
 use super::dump::amounts;
-use super::load::verified;
+use super::load::{import, verified};
 use super::shared::{duration_with_rows, objects, rows, things};
 use super::{Item, Summary};
 use base::units::{bytes, printable, rounded, seconds};
 use replica::{Aborted, Status};
 use serde_json::json;
 use server::replication::Channel;
+
+/// What the reading of the source was to others.
+fn add_reading(s: &mut Summary, read: &dump::Summary) {
+    let lock = format!("held {:.1} ms", read.achieved.lock_ms);
+    s.add(
+        Item::new("read lock")
+            .line(lock)
+            .number("lock_ms", read.achieved.lock_ms),
+    );
+    for item in super::shared::impact_on_others(read.impact.as_ref()) {
+        s.add(item);
+    }
+}
 
 /// Describes a new replica.
 pub fn replica(d: &replica::Summary) -> Summary {
@@ -37,15 +50,15 @@ pub fn replica(d: &replica::Summary) -> Summary {
                 .line(seconds(copied.seconds))
                 .number("copy_seconds", copied.seconds),
         );
-        let lock = format!("held {:.1} ms", read.achieved.lock_ms);
+        add_reading(&mut s, read);
+    }
+    if let Some(dumped) = &d.dumped {
         s.add(
-            Item::new("read lock")
-                .line(lock)
-                .number("lock_ms", read.achieved.lock_ms),
+            Item::new("dumped in")
+                .line(seconds(dumped.seconds))
+                .number("dump_seconds", dumped.seconds),
         );
-        for item in super::shared::impact_on_others(read.impact.as_ref()) {
-            s.add(item);
-        }
+        add_reading(&mut s, dumped);
     }
     if let Some(loaded) = &d.loaded {
         s.add(
@@ -56,6 +69,9 @@ pub fn replica(d: &replica::Summary) -> Summary {
         s.add(objects(loaded.schemas, loaded.tables, loaded.views));
         s.add(rows(loaded.rows));
         s.add(verified(loaded));
+        for item in import(&loaded.import) {
+            s.add(item);
+        }
         s.add(
             Item::new("loaded in")
                 .line(seconds(loaded.seconds))

@@ -14,6 +14,8 @@ pub const VERBS: &[Verb] = &[Verb {
         "copy mysql://u@h/ mysql://u@g/",
         "copy mysql://u@h/ mysql://u@g/ mysql://i/ --no-defaults",
         "copy mysql://h/ mysql://g/ --consistency none --no-defaults",
+        "copy mysql://h/ mysql://g/ --via {new} --no-defaults",
+        "copy mysql://h/ mysql://g/ --via s3://b/x --resume --no-defaults",
         "copy mysql://h/ mysql://g/ --max-lag 2s --no-defaults",
         "copy mysql://h/ mysql://g/ --max-impact 5% --no-defaults",
         "copy mysql://h/ mysql://g/ --target-defaults-file {cnf} --no-defaults",
@@ -27,9 +29,13 @@ fn servers(c: &Call) -> bool {
 
 const OWN: &[Considered] = &[
     ("threads", "--threads 2", |c| !c.line.starts_with("copy - ")),
-    ("max-rate-disk", "--max-rate-disk 20M", |c| !servers(c)),
+    ("max-rate-disk", "--max-rate-disk 20M", |c| {
+        !servers(c) || c.has("--via")
+    }),
+    ("via", "--via {new}", servers),
+    ("resume", "--resume", |c| c.has("--via")),
     ("chunk-size", "--chunk-size 1M", servers),
-    ("memory", "--memory 64M", servers),
+    ("memory", "--memory 64M", |c| servers(c) && !c.has("--via")),
     ("consistency", "--consistency lock", servers),
     ("lock-wait", "--lock-wait 5", |c| {
         servers(c) && !c.has("none")

@@ -13,6 +13,7 @@ pub const VERBS: &[Verb] = &[
             "replica create mysql://h/ mysql://g/ --no-verify --no-defaults",
             "replica create mysql://h/ mysql://g/ --from-archive {archive} --no-defaults",
             "replica create mysql://h/ mysql://g/ --from-archive s3://b/x --no-defaults",
+            "replica create mysql://h/ mysql://g/ --via {new} --no-defaults",
             "replica create mysql://h/ mysql://g/ --max-lag 2s --no-defaults",
             "replica create mysql://h/ mysql://g/ --max-impact 5% --no-defaults",
             "replica create mysql://h/ mysql://g/ --replication-user r --replication-password-file {passphrase} --no-defaults",
@@ -82,11 +83,14 @@ fn of_a_copy(c: &Call) -> bool {
 
 const CREATE: &[Considered] = &[
     ("threads", "--threads 2", always),
-    ("from-replica", "--from-replica mysql://k/", of_a_copy),
+    ("from-replica", "--from-replica mysql://k/", |c| {
+        of_a_copy(c) && !c.has("--via")
+    }),
     ("from-archive", "--from-archive {archive}", |c| {
         // Nothing is copied then that these would limit.
-        !c.has_any(&["--max-lag", "--max-impact"])
+        !c.has_any(&["--max-lag", "--max-impact", "--via"])
     }),
+    ("via", "--via {new}", of_a_copy),
     ("identity", "--identity {key}", |c| !of_a_copy(c)),
     ("passphrase-file", "--passphrase-file {passphrase}", |c| {
         !of_a_copy(c)
@@ -113,7 +117,9 @@ const CREATE: &[Considered] = &[
     ("max-behind", "--max-behind 5s", always),
     ("allow-writable", "--allow-writable", always),
     ("chunk-size", "--chunk-size 1M", of_a_copy),
-    ("memory", "--memory 64M", of_a_copy),
+    ("memory", "--memory 64M", |c| {
+        of_a_copy(c) && !c.has("--via")
+    }),
     ("lock-wait", "--lock-wait 5", always),
     ("strip-tablespaces", "--strip-tablespaces", always),
     ("defer-indexes", "--defer-indexes off", always),

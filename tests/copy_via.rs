@@ -1,0 +1,201 @@
+//! `penstock copy --via`: by way of an archive on this host, into tablespaces, and continued wherever it was killed.
+
+use crate::kit::fixtures::fixture;
+use crate::kit::same::definitions;
+use crate::kit::{Done, Pair, Tool, both, few, own_server};
+use std::path::Path;
+use testkit::Server;
+
+/// Where the archive is.
+fn place(pair: &Pair) -> String {
+    pair.path("via").display().to_string()
+}
+
+fn copying(source: &Server, targets: &[&Server], via: &str, more: &[&str]) -> Tool {
+    let uris = targets.iter().map(|t| t.uri());
+    Tool::new(["copy".to_owned(), source.uri()])
+        .args(uris)
+        .args(["--via", via, "--skip-binlog"])
+        .args(more.iter().copied())
+}
+
+fn copy(pair: &Pair, more: &[&str]) -> Done {
+    copying(pair.source(), &[pair.target()], &place(pair), more).run()
+}
+
+/// A table that is imported as a tablespace, and some that are not.
+fn rows(server: &Server) {
+    let script = format!(
+        "CREATE DATABASE big; CREATE TABLE big.t (id INT PRIMARY KEY, v VARCHAR(600), KEY (v(20))); \
+         INSERT INTO big.t SELECT n, REPEAT(CHAR(97 + n % 26), 550) FROM {count}; \
+         CREATE TABLE big.u (id INT PRIMARY KEY, v VARCHAR(400)); INSERT INTO big.u SELECT n, n FROM {count} WHERE n < 500; \
+         CREATE TABLE big.empty (id INT PRIMARY KEY); ANALYZE TABLE big.t, big.u",
+        count = crate::kit::COUNT
+    );
+    server.script(script.as_bytes()).expect("rows");
+}
+
+both!(a_copy_by_an_archive_is_equal);
+fn a_copy_by_an_archive_is_equal(pair: &Pair) {
+    pair.fill(&fixture!("rich_tables"));
+    pair.fill(&fixture!("rich_objects"));
+    rows(pair.source());
+    let done = copy(pair, &[]).code(3).says(&[
+        "Copy complete, with exceptions",
+        "dumped in",
+        "as tablespaces",
+        "in the files that were built",
+        "table `rich`.`plain` uses MyISAM",
+    ]);
+    assert!(!done.out.contains("--resume"), "{}", done.out);
+    pair.same_checksums();
+    for schema in ["rich", "odd `name", "big"] {
+        let (source, target) = (pair.source(), pair.target());
+        assert_eq!(definitions(source, schema), definitions(target, schema));
+    }
+    pair.verify_servers(&[]).ok();
+    let journals =
+        "SELECT COUNT(*) FROM information_schema.tables WHERE table_name = 'penstock_load_journal'";
+    assert_eq!(pair.target().value(journals).expect("a count"), "0");
+    assert!(!Path::new(&place(pair)).exists());
+    // Once more, there is something, and the archive is kept for what --resume can do about it.
+    copy(pair, &["--schemas", "big"])
+        .code(10)
+        .says(&["the target already holds", "nothing is ever overwritten"]);
+    pair.target().client("DROP DATABASE big").expect("a drop");
+    copy(pair, &["--schemas", "big"])
+        .code(10)
+        .says(&["is not empty", "--resume continues"]);
+    copy(pair, &["--schemas", "rich", "--resume"])
+        .code(10)
+        .says(&["another part of the server"]);
+    copy(pair, &["--schemas", "big", "--resume"])
+        .ok()
+        .says(&["is complete: going on behind it", "equal:"]);
+    pair.same_checksums();
+    // This one was there before this run.
+    assert_eq!(
+        std::fs::read_dir(place(pair)).expect("a directory").count(),
+        0
+    );
+}
+
+both!(killed_at_each_step);
+fn killed_at_each_step(pair: &Pair) {
+    rows(pair.source());
+    let all = [
+        "the snapshot is taken#1",
+        "a task has ended#3",
+        "the manifest is written#1",
+        "a schema is created#1",
+        "a file is announced#1",
+        "empty files are discarded#1",
+        "a file is built#1",
+        "a file is in its place#1",
+        "a file is imported#1",
+        "a file is entered#1",
+        "a chunk is committed#1",
+        "the load is over#1",
+    ];
+    for at in few(pair.kind, 4, &all) {
+        let tool = copying(
+            pair.source(),
+            &[pair.target()],
+            &place(pair),
+            &["--chunk-size", "256k"],
+        );
+        tool.env("PENSTOCK_KILL_AT", at).run().code(137);
+        copy(pair, &[])
+            .code(10)
+            .says(&["--resume continues a copy that was interrupted"]);
+        copy(pair, &["--resume"]).ok().says(&["equal:"]);
+        pair.same_checksums();
+        let built = "penstock-";
+        let left = |dir: &Path| {
+            let all = std::fs::read_dir(dir).expect("a directory").flatten();
+            all.map(|e| e.file_name().to_string_lossy().into_owned())
+                .filter(|n| n.starts_with(built))
+                .collect::<Vec<_>>()
+        };
+        let datadir = pair
+            .target()
+            .value("SELECT @@datadir")
+            .expect("a directory");
+        assert_eq!(left(Path::new(&datadir)), Vec::<String>::new(), "{at}");
+        assert_eq!(std::fs::read_dir(place(pair)).map_or(0, Iterator::count), 0);
+        let _ = std::fs::remove_dir(place(pair));
+        pair.target().client("DROP DATABASE big").expect("a drop");
+    }
+}
+
+both!(of_two_targets_one_goes_on);
+fn of_two_targets_one_goes_on(pair: &Pair) {
+    let Some(mut second) = own_server(pair.kind, &[]) else {
+        return;
+    };
+    rows(pair.source());
+    second
+        .script(b"CREATE DATABASE big; CREATE TABLE big.u (id INT)")
+        .expect("in the way");
+    let targets = [pair.target(), &second];
+    let done = copying(pair.source(), &targets, &place(pair), &[]).run();
+    done.code(10)
+        .says(&["complete and compared", "already holds"]);
+    pair.same_checksums();
+    second.client("DROP DATABASE big").expect("a drop");
+    let targets = [pair.target(), &second];
+    let done = copying(pair.source(), &targets, &place(pair), &["--resume"]).run();
+    done.ok().says(&["equal:"]);
+    let sum = "SELECT CONCAT(COUNT(*), ' ', SUM(id), ' ', SUM(CRC32(v))) FROM big.t";
+    let of = |server: &Server| server.value(sum).expect("a sum");
+    assert_eq!(of(pair.source()), of(&second));
+    assert_eq!(of(pair.source()), of(pair.target()));
+    second.kill9().expect("an end");
+}
+
+both!(an_archive_of_another_server_is_not_taken);
+fn an_archive_of_another_server_is_not_taken(pair: &Pair) {
+    let Some(other) = own_server(pair.kind, &[]) else {
+        return;
+    };
+    rows(pair.source());
+    rows(&other);
+    let via = place(pair);
+    pair.dump("via", &["--schemas", "big", "--no-users"]).ok();
+    let before = std::fs::read_dir(&via).expect("files").count();
+    let more = ["--schemas", "big", "--resume"];
+    copying(&other, &[pair.target()], &via, &more)
+        .run()
+        .code(10)
+        .says(&["of another server"]);
+    assert_eq!(std::fs::read_dir(&via).expect("files").count(), before);
+    // A file of somebody else stays.
+    std::fs::write(Path::new(&via).join("notes"), "mine").expect("a file");
+    copy(pair, &more).ok();
+    let left = std::fs::read_dir(&via).expect("files").flatten();
+    let names: Vec<_> = left.map(|e| e.file_name()).collect();
+    assert_eq!(names, ["notes"]);
+}
+
+/// What is refused before anything happens.
+#[test]
+fn wrong_commands_are_refused() {
+    let (a, b) = ("mysql://root@localhost/?socket=/nowhere/a", "mysql://h/");
+    for (args, says) in [
+        (
+            vec![a, b, "--resume"],
+            "--resume continues a copy with --via",
+        ),
+        (vec![a, b, "--via", "-"], "--via -"),
+        (vec![a, b, "--via", "x", "--memory", "9M"], "--memory"),
+        (vec!["/a", "/b", "--via", "x"], "--via"),
+        (vec!["/a", "/b", "--resume"], "--resume"),
+        (
+            vec![a, b, "--via", "x", "--resume", "--consistency", "none"],
+            "--consistency none",
+        ),
+    ] {
+        let tool = Tool::new(["copy"]).args(args.iter().copied());
+        tool.run().code(2).says(&[says]);
+    }
+}
