@@ -1,6 +1,7 @@
 //! Snapshots of a server's files: what is restored is of one moment, its position is exact, and nothing stays behind.
 
 mod backups;
+mod dumped;
 mod kills;
 mod places;
 mod refusals;

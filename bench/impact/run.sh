@@ -10,7 +10,7 @@ bench_impact() {
     need_flavour "$FLAVOUR"
     need gzip:gzip
     build penstock testkit
-    local load args dump socket='' pid='' port=''
+    local load args dump socket='' pid='' port='' place=$WORK
     machine_load
     mapfile -t args < <(roomy "$FLAVOUR" 2G)
     args+=(--innodb-buffer-pool-size="$memory" --innodb-flush-log-at-trx-commit=1 --log-bin=binlog)
@@ -21,7 +21,13 @@ bench_impact() {
         mariadb) args+=(--rpl-semi-sync-master-enabled=ON --rpl-semi-sync-master-wait-no-slave=OFF) ;;
         esac
     fi
-    read_values < <(testkit server up "$FLAVOUR" --dir "$WORK/source" --port -- --server-id=1 "${args[@]}")
+    if [[ "${method[*]}" == *reflink* ]]; then
+        # shellcheck source=bench/machine.sh
+        source bench/machine.sh
+        loop_directory volume 12G xfs || die 'no file system that shares blocks' "$LACKING"
+        place=$LOOP_DIRECTORY
+    fi
+    read_values < <(testkit server up "$FLAVOUR" --dir "$place/source" --port -- --server-id=1 "${args[@]}")
     SOURCE_SOCKET=$socket
     if [[ $replica == yes ]]; then
         local source_port=$port follow
@@ -36,6 +42,16 @@ bench_impact() {
     if [[ ${#method[@]} == 0 || "${method[*]}" == *mysqldump* || "${method[*]}" == *mariadb-dump* ]]; then
         mapfile -t dump < <(testkit client "$FLAVOUR" dump)
         more+=(--mysqldump "${dump[*]}")
+    fi
+    if [[ "${method[*]}" == *--from-snapshot* ]]; then
+        # Temporary servers are searched for on PATH.
+        local name=mysqld program
+        [[ $FLAVOUR == mysql ]] || name=mariadbd
+        mkdir "$WORK/programs"
+        program=$(testkit program "$FLAVOUR" "$WORK/program")
+        printf '#!/bin/sh\nexec "%s" "$@"\n' "$program" >"$WORK/programs/$name"
+        chmod +x "$WORK/programs/$name"
+        PATH="$WORK/programs:$PATH"
     fi
     mkdir -p "$WORK/impact"
     penstock bench impact --socket "$SOURCE_SOCKET" --user root --warehouses "$warehouses" --connections "$connections" \
@@ -55,10 +71,10 @@ bench_impact() {
             "$(testkit available "$FLAVOUR" | sed 's/ (\/.*//'), as installed but for a buffer pool of ${memory}iB and 2 GiB of redo log" \
             "$(penstock --version), $(git rev-parse --short HEAD 2>/dev/null || echo 'no commit')"
         # Paths of this run's own servers say nothing to the reader.
-        sed -e '1{/^$/d}' -e '/^  report /d' -e "s#$WORK/##g" "$WORK/out"
+        sed -e '1{/^$/d}' -e '/^  report /d' -e "s#$place/##g" -e "s#$WORK/##g" "$WORK/out"
         printf '```\n'
     } >"$RECORDING.md"
-    sed "s#$WORK/##g" "$WORK/impact/run.json" >"$RECORDING.json"
+    sed -e "s#$place/##g" -e "s#$WORK/##g" "$WORK/impact/run.json" >"$RECORDING.json"
     title "Recorded as $RECORDING.md and $RECORDING.json; penstock report $RECORDING.json makes the page"
     say "./dev performance puts the newest recordings into docs/performance.md and README.md"
 }

@@ -17,7 +17,11 @@ bench_replica() {
     export PENSTOCK_STATE="$WORK/state"
     local args=() of_warehouses=$warehouses
     mapfile -t args < <(roomy "$FLAVOUR" 1G)
-    [[ $by$FLAVOUR != gtidmysql ]] || args+=(--gtid-mode=ON --enforce-gtid-consistency=ON)
+    case $by-$FLAVOUR in
+    gtid-mysql) args+=(--gtid-mode=ON --enforce-gtid-consistency=ON) ;;
+    # It is on by default in some versions.
+    position-mysql) args+=(--gtid-mode=OFF --enforce-gtid-consistency=OFF) ;;
+    esac
     read_values < <(testkit server up "$FLAVOUR" --dir "$WORK/source" --port -- "${args[@]}" --server-id=1)
     ((pid)) || die 'the source did not start'
     SOURCE_SOCKET=$socket SOURCE_PID=$pid SOURCE_PORT=$port

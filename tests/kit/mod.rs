@@ -18,6 +18,7 @@ pub mod sampling;
 pub mod small;
 pub mod waiting;
 
+pub use applied::apply_log;
 pub use binary::{Done, Tool};
 pub use managed::Managed;
 pub use pair::{Pair, own_server};

@@ -3,7 +3,7 @@
 
 use super::scene::Scene;
 use crate::kit::waiting::until;
-use crate::kit::{each_kind, thorough};
+use crate::kit::{Done, each_kind, thorough};
 use rustix::process::Signal;
 use testkit::{Kind, Server};
 
@@ -23,6 +23,45 @@ fn bench(scene: &Scene, server: &Server, verb: &str) -> crate::kit::Tool {
         .args(["--user", "root"])
 }
 
+/// Does this while orders come in at full speed.
+fn meanwhile(scene: &Scene, run: usize, work: impl FnOnce(&Scene) -> Done) -> Done {
+    let newest = "SELECT SUM(d_next_o_id) FROM tpcc.district";
+    let orders = || -> u64 {
+        let text = scene.server.value(newest).expect("a number");
+        text.parse().expect("a number")
+    };
+    let more = |n: u64| {
+        let before = orders();
+        until("orders come in", || orders() > before + n);
+    };
+    let load = bench(scene, &scene.server, "run")
+        .args(["--connections", "4", "--ramp", "0s", "--measure", "1h"])
+        .args(["--seed".to_owned(), (run + 1).to_string()])
+        .start();
+    more(50);
+    let done = work(scene);
+    more(50);
+    load.signal(Signal::INT);
+    load.wait();
+    done
+}
+
+/// A dump of a snapshot, and not its files.
+fn dumped_under_tpcc(scene: &mut Scene, method: &str) {
+    scene.fill();
+    bench(scene, &scene.server, "load")
+        .args(["--warehouses", "1"])
+        .run()
+        .ok();
+    for run in 0..runs() {
+        let dump = |scene: &Scene| scene.dump(method, &["--schemas", "tpcc"]).run().ok();
+        let dumped = meanwhile(scene, run, dump).summary();
+        scene.is_of_its_moment(&dumped, SUMS, |target| {
+            bench(scene, target, "check").run().ok();
+        });
+    }
+}
+
 fn under_tpcc(scene: &mut Scene, method: &str) {
     scene.fill();
     // The CLONE plugin copies no rows of it.
@@ -35,24 +74,7 @@ fn under_tpcc(scene: &mut Scene, method: &str) {
         .run()
         .ok();
     for run in 0..runs() {
-        let newest = "SELECT SUM(d_next_o_id) FROM tpcc.district";
-        let orders = || -> u64 {
-            let text = scene.server.value(newest).expect("a number");
-            text.parse().expect("a number")
-        };
-        let work = bench(scene, &scene.server, "run")
-            .args(["--connections", "4", "--ramp", "0s", "--measure", "1h"])
-            .args(["--seed".to_owned(), (run + 1).to_string()])
-            .start();
-        let more = |n: u64| {
-            let before = orders();
-            until("orders come in", || orders() > before + n);
-        };
-        more(50);
-        scene.take(method, "to", &[]).run().ok();
-        more(50);
-        work.signal(Signal::INT);
-        work.wait();
+        meanwhile(scene, run, |scene| scene.take(method, "to", &[]).run().ok());
         let restored = scene.restore("to", "back", &[]).run().ok().summary();
         let tool = scene.tool(&["bench", "tpcc", "check", "--user", "root", "--socket"]);
         let tool = std::cell::Cell::new(Some(tool));
@@ -71,6 +93,18 @@ fn clones_of_files_under_tpcc(kind: Kind) {
         && let Some(mut scene) = Scene::on("xfs", kind, false)
     {
         under_tpcc(&mut scene, "reflink");
+    }
+}
+
+each_kind!(dumps_of_snapshots_under_tpcc; mysql, mariadb);
+fn dumps_of_snapshots_under_tpcc(kind: Kind) {
+    if !thorough() {
+        return;
+    }
+    for (file_system, method) in [("xfs", "reflink"), ("btrfs", "btrfs")] {
+        if let Some(mut scene) = Scene::on(file_system, kind, method == "btrfs") {
+            dumped_under_tpcc(&mut scene, method);
+        }
     }
 }
 

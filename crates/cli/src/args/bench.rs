@@ -111,7 +111,8 @@ The server runs at full load for minutes: use one whose other users can bear it.
 and drops one schema and changes nothing else.
 
 Methods: alone, mysqldump (through gzip), mydumper, penstock, \"penstock OPTIONS\" with any options of
-penstock dump, replica (its applier is stopped meanwhile), replica-applying,
+penstock dump (\"penstock --from-snapshot reflink\"), \"snapshot OPTIONS\" with those of penstock snapshot take,
+replica (its applier is stopped meanwhile), replica-applying, replica-files (with --from-replica-files),
 binlog-archive (it follows the server's log meanwhile; \"binlog-archive --semisync\" with any options of it).
 
 Examples:

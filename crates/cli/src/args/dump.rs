@@ -21,6 +21,7 @@ Examples:
   penstock dump --socket /run/mysqld/mysqld.sock --user root --to /backup/new --where \"shop.orders=created >= '2026-01-01'\"
   penstock dump --socket /run/mysqld/mysqld.sock --user root --to /backup/monday --resume
   penstock dump --from-files /srv/mysql-copy --to /backup/shop
+  penstock dump --socket /run/mysqld/mysqld.sock --user root --to /backup/shop --from-snapshot reflink
   penstock dump --socket /run/mysqld/mysqld.sock --user root --to /backup/shop --from-replica-files
 
 Exit codes: 0 dumped, 3 dumped with exceptions; the others are listed by penstock --help"
@@ -36,12 +37,12 @@ pub struct Dump {
     pub to: PathBuf,
     /// Say what would be dumped, how large it is, how long it will take, and what would be missing or refused;
     /// lock nothing and write nothing
-    #[arg(long, conflicts_with_all = ["from_files", "record"])]
+    #[arg(long, conflicts_with_all = ["from_files", "from_snapshot", "record"])]
     pub dry_run: bool,
     /// Continue the dump that another run has left unfinished in --to: what it has read is kept where the server's binary log proves
     /// that nothing changed it since (needs REPLICATION SLAVE), and the archive is of this run's moment. If there is
     /// nothing, begin; if this run fails, keep what it has finished
-    #[arg(long, conflicts_with_all = ["from_files", "dry_run", "ddl_only", "encrypt_to", "passphrase_file"])]
+    #[arg(long, conflicts_with_all = ["from_files", "from_snapshot", "dry_run", "ddl_only", "encrypt_to", "passphrase_file"])]
     pub resume: bool,
     /// Dump definitions alone: schemas, tables without rows, and all else. Options about rows are refused
     #[arg(long, visible_alias = "no-data", conflicts_with_all = [
@@ -51,11 +52,11 @@ pub struct Dump {
     pub ddl_only: bool,
     /// Dump only the rows of a table that match a condition, as "shop.orders=created >= '2026-01-01'"; may be given several
     /// times, once for each table. Times are compared in UTC. What is left out is named, here and by list, verify and load
-    #[arg(long = "where", value_name = "TABLE=CONDITION", conflicts_with_all = ["from_files", "ddl_only"])]
+    #[arg(long = "where", value_name = "TABLE=CONDITION", conflicts_with_all = ["from_files", "from_snapshot", "ddl_only"])]
     pub conditions: Vec<String>,
     /// Dump only the rows of these partitions (or subpartitions) of a table, as shop.orders=p2025,p2026; may be given several
     /// times. What is left out is named, as with --where
-    #[arg(long, value_name = "TABLE=NAME,…", conflicts_with_all = ["from_files", "ddl_only"])]
+    #[arg(long, value_name = "TABLE=NAME,…", conflicts_with_all = ["from_files", "from_snapshot", "ddl_only"])]
     pub partitions: Vec<String>,
     /// Dump no views, triggers, routines, events and accounts. Definitions of tables are in the archive all the same: rows cannot
     /// be read without them, and penstock load --data-only leaves them there
@@ -78,6 +79,22 @@ pub struct FromFiles {
     /// A temporary server of the same version reads the definitions, and rows are read from the files of tables
     #[arg(long, value_name = "DATADIR", conflicts_with_all = ["source", "host", "port", "socket", "user", "password", "password_fd"])]
     pub from_files: Option<PathBuf>,
+    /// Take a snapshot of the files of the server, which runs on this host, by this method, have a temporary server recover a private
+    /// copy, and read the rows from its files; the snapshot is removed at the end. reflink, btrfs, lvm, lvm-thin or zfs, as of
+    /// penstock snapshot take
+    #[arg(long, value_name = "METHOD", conflicts_with_all = ["from_files", "from_replica_files"])]
+    pub from_snapshot: Option<super::snapshot::Method>,
+    /// With --from-snapshot: the directory in which the snapshot is made: on the file system of the data directory, and not in it
+    /// [default: the one that the data directory is in]
+    #[arg(long, value_name = "DIR")]
+    pub at: Option<PathBuf>,
+    /// With --from-snapshot: share of the file system that must stay free while the snapshot exists; with less it is given up
+    /// [default: 5%]
+    #[arg(long, value_name = "PERCENT", value_parser = super::values::share)]
+    pub keep_free: Option<f64>,
+    /// With --from-snapshot lvm: room of the snapshot [default: 20 % of the volume's]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub snapshot_size: Option<u64>,
     /// Read the rows from the files of the server, a replica on this host: its applier is stopped and its tables are locked
     /// until they are read. For an archive that costs the replica's processor nearly nothing
     #[arg(long, conflicts_with_all = ["from_files", "dry_run", "resume", "ddl_only", "conditions", "partitions"])]
@@ -89,15 +106,16 @@ pub struct FromFiles {
     /// data directory into the scratch directory, and have the temporary server recover the copy
     #[arg(long, requires = "from_files")]
     pub recover: bool,
-    /// With --from-files: where the temporary server has its directory [default: /var/tmp]
-    #[arg(long, value_name = "DIR", requires = "from_files")]
+    /// With --from-files or --from-snapshot: where the temporary server, and the copy, have their directory [default: /var/tmp; with a
+    /// snapshot that shares blocks, beside it]
+    #[arg(long, value_name = "DIR")]
     pub scratch: Option<PathBuf>,
-    /// With --from-files: the server program [default: mysqld or mariadbd, as the data directory is of]
-    #[arg(long, value_name = "PROGRAM", requires = "from_files")]
+    /// With --from-files or --from-snapshot: the server program [default: mysqld or mariadbd, as the data directory is of]
+    #[arg(long, value_name = "PROGRAM")]
     pub mysqld: Option<PathBuf>,
-    /// With --from-files: an option for the temporary server that the data directory was initialized with, such as
-    /// innodb_page_size=32k; may be given several times
-    #[arg(long, value_name = "NAME=VALUE", requires = "from_files", value_parser = mysqld_option)]
+    /// With --from-files or --from-snapshot: an option for the temporary server that the data directory was initialized with, such
+    /// as innodb_page_size=32k; may be given several times
+    #[arg(long, value_name = "NAME=VALUE", value_parser = mysqld_option)]
     pub mysqld_option: Vec<String>,
 }
 

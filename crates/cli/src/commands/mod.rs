@@ -40,6 +40,7 @@ use run::Run;
 use run::control::Request;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 use store::Location;
 
 /// Runs the verb; returns the exit code of a run that completed.
@@ -96,17 +97,19 @@ fn dump(a: &args::dump::Dump, json: bool, run: &Run, screen: &Screen) -> Result<
         return Ok(exceptions(&found.exceptions));
     }
     // Others may not look into it; the account of the server needs to reach what is below.
-    let scratch = match &a.files.from_files {
-        Some(_) => Some(Scratch::new(
-            a.files.scratch.as_deref(),
-            "penstock-files-",
-            0o711,
-        )?),
+    let scratch = |within| Scratch::new(within, "penstock-files-", 0o711);
+    let of_server = match &a.files.from_files {
+        Some(_) => Some(scratch(a.files.scratch.as_deref())?),
         None => None,
     };
-    let directory = scratch
+    let directory = of_server
         .as_ref()
-        .map(|s| settings::data_directory(&a.files, s.path()));
+        .zip(a.files.from_files.as_deref())
+        .map(|(s, path)| settings::data_directory(&a.files, path, s.path()));
+    let snapshot = match a.files.from_snapshot {
+        Some(method) => Some(settings::snapshot::of_dump(a, method)?),
+        None => None,
+    };
     let replica = settings::replica_files(&a.files);
     if *options.to == Location::Stream {
         settings::rules::to_stdout("--to -", json)?;
@@ -119,13 +122,15 @@ fn dump(a: &args::dump::Dump, json: bool, run: &Run, screen: &Screen) -> Result<
         a.how.recording.record.as_deref(),
         || match &directory {
             Some(directory) => recorded::dump_from_files(&options, &directory.path),
+            None if snapshot.is_some() => recorded::dump_from_snapshot(&options),
             None if replica.is_some() => recorded::dump_from_replica_files(&options),
             None => recorded::dump(&options),
         },
-        |run| match (&directory, &replica) {
-            (Some(directory), _) => dump::from_files::run(run, directory, &options),
-            (None, Some(replica)) => dump::from_replica::run(run, replica, &options),
-            (None, None) => dump::run(run, &options),
+        |run| match (&directory, &replica, &snapshot) {
+            (Some(directory), ..) => dump::from_files::run(run, directory, &options),
+            (None, Some(replica), _) => dump::from_replica::run(run, replica, &options),
+            (None, None, Some(take)) => dump_snapshot(run, a, take, &options),
+            (None, None, None) => dump::run(run, &options),
         },
         |done| {
             let mut shown = summary::dump(done);
@@ -135,6 +140,49 @@ fn dump(a: &args::dump::Dump, json: bool, run: &Run, screen: &Screen) -> Result<
     )?;
     show(run, screen, &mut kept.summary);
     Ok(report::code(&kept, exceptions(&kept.done.exceptions), run))
+}
+
+/// A snapshot of the server's files, its rows, and no snapshot any more.
+fn dump_snapshot(
+    run: &Run,
+    a: &args::dump::Dump,
+    take: &snapshot_job::TakeOptions,
+    options: &dump::Options,
+) -> Result<dump::Summary> {
+    let start = Instant::now();
+    rows::new_archive::check(&options.to)?;
+    let done = snapshot_job::with_snapshot(run, take, |used| {
+        // Where a copy of the files shares their blocks.
+        let beside = match take.method {
+            snapshot_job::Method::Reflink | snapshot_job::Method::Btrfs => {
+                used.root.ancestors().nth(2)
+            }
+            _ => None,
+        };
+        let within = a.files.scratch.as_deref().or(beside);
+        let scratch = Scratch::new(within, "penstock-files-", 0o711)?;
+        let directory = dump::from_files::DataDirectory {
+            recover: true,
+            snapshot_of: Some(Arc::new(dump::SnapshotOf {
+                id: used.id.clone(),
+                name: format!("{}, a snapshot of its files", used.from),
+                position: used.position.clone(),
+                mode: format!(
+                    "a snapshot of the files ({}), under {}",
+                    take.method.name(),
+                    used.locked.mode
+                ),
+                lock_ms: used.locked.commits_ms,
+                wait_ms: used.locked.waited_ms,
+            })),
+            ..settings::data_directory(&a.files, used.root, scratch.path())
+        };
+        dump::from_files::run(run, &directory, options)
+    })?;
+    Ok(dump::Summary {
+        seconds: start.elapsed().as_secs_f64(),
+        ..done
+    })
 }
 
 fn load(a: &args::load::Load, run: &Run, screen: &Screen) -> Result<u8> {

@@ -5,7 +5,7 @@ use crate::args::bench::{Disk, Impact, TpccCheck, TpccLoad, TpccRun};
 use crate::args::values::Engine;
 use base::{Error, Kind, Result};
 use bench::disk::{self, Choice, Pattern};
-use bench::impact::{self, Method, Programs};
+use bench::impact::{self, Method, OfReplica, Programs};
 use bench::tpcc::{self, check, load, run};
 use instance::tune;
 use std::time::Duration;
@@ -41,8 +41,8 @@ pub fn impact(a: &Impact) -> Result<impact::Options> {
     } else {
         let mut methods: Vec<Method> = METHODS.into_iter().map(parse).collect::<Result<_>>()?;
         if a.replica.is_some() {
-            methods.push(Method::Replica { applying: false });
-            methods.push(Method::Replica { applying: true });
+            methods.push(Method::Replica(OfReplica::Stopped));
+            methods.push(Method::Replica(OfReplica::Applying));
         }
         methods
     };

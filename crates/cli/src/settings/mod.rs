@@ -82,10 +82,15 @@ pub fn dump(a: &Dump) -> Result<dump::Options> {
 }
 
 /// The data directory that a dump reads, with a directory for its temporary server.
-pub fn data_directory(a: &FromFiles, scratch: &Path) -> dump::from_files::DataDirectory {
+pub fn data_directory(
+    a: &FromFiles,
+    path: &Path,
+    scratch: &Path,
+) -> dump::from_files::DataDirectory {
     dump::from_files::DataDirectory {
-        path: a.from_files.clone().unwrap_or_default(),
+        path: path.to_owned(),
         recover: a.recover,
+        snapshot_of: None,
         server: instance::read_only::Options {
             scratch: scratch.to_owned(),
             program: a.mysqld.clone(),

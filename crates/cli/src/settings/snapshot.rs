@@ -1,6 +1,9 @@
 //! What `penstock snapshot` shall do.
 
 use super::{LOCK_WAIT, keys, place, rules, state, threads};
+use crate::args::dump::Dump;
+use crate::args::encryption::Encrypting;
+use crate::args::limits::StoreLimits;
 use crate::args::repository::{self, Backup};
 use crate::args::snapshot::{Clean, Method, Prove, Restore, Take};
 use base::{Error, Kind, Result};
@@ -57,6 +60,29 @@ pub fn backup(to: Location, id: Option<String>, a: &Backup, method: Method) -> R
         id,
         ..take_to(Some(to), &take)?
     })
+}
+
+/// The snapshot whose files a dump reads.
+pub fn of_dump(a: &Dump, method: Method) -> Result<TakeOptions> {
+    let (files, how) = (&a.files, &a.how);
+    let take = Take {
+        source: a.source.clone(),
+        method,
+        to: None,
+        keep: true,
+        at: files.at.clone(),
+        datadir: None,
+        lock_wait: how.lock_wait,
+        keep_free: files.keep_free.unwrap_or(KEEP_FREE),
+        snapshot_size: files.snapshot_size,
+        compression: None,
+        threads: None,
+        max_rate: None,
+        store_limits: StoreLimits::default(),
+        encryption: Encrypting::default(),
+        connection: how.connection.clone(),
+    };
+    take_to(None, &take)
 }
 
 fn take_to(to: Option<Location>, a: &Take) -> Result<TakeOptions> {

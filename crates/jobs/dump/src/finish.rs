@@ -217,18 +217,19 @@ pub fn head(options: &Options, facts: &Facts<'_>) -> Manifest {
 /// The server, the moment, and how it was had.
 fn about(manifest: &mut Manifest, options: &Options, facts: &Facts<'_>) {
     let p = &facts.achieved.position;
+    let id = options.snapshot_of().map_or(facts.id, |of| &of.id);
     manifest.created = manifest::Created {
         begin: facts.begin.to_string(),
         end: jiff::Timestamp::now().to_string(),
     };
     manifest.source = manifest::Source {
-        flavour: facts.id.flavour.to_string(),
-        version: facts.id.version_text.clone(),
-        uuid: facts.id.uuid.clone().unwrap_or_default(),
-        hostname: facts.id.hostname.clone(),
-        port: facts.id.port,
-        socket: facts.id.socket.clone(),
-        datadir: facts.id.datadir.clone(),
+        flavour: id.flavour.to_string(),
+        version: id.version_text.clone(),
+        uuid: id.uuid.clone().unwrap_or_default(),
+        hostname: id.hostname.clone(),
+        port: id.port,
+        socket: id.socket.clone(),
+        datadir: id.datadir.clone(),
         settings: BTreeMap::new(),
     };
     manifest.consistency = manifest::Consistency {

@@ -90,6 +90,7 @@ pub fn run(run: &Run, replica: &Replica, options: &Options) -> Result<Summary> {
         binary_log: None,
         gtid_binlog_pos: None,
         lock: Some(Arc::new(lock)),
+        snapshot_of: None,
     };
     let options = Options {
         consistency: Consistency::Tables,

@@ -32,7 +32,7 @@ mod unreadable;
 mod visible;
 
 pub use archive::chunk::Compression;
-pub use options::{Accounts, Consistency, Options, SourceFiles};
+pub use options::{Accounts, Consistency, Options, SnapshotOf, SourceFiles};
 pub use preview::{Preview, preview};
 pub use rows::choices::Choices;
 pub use summary::{Chosen, FilesRead, Summary};

@@ -6,7 +6,7 @@ use archive::chunk::Compression;
 use base::units::printable;
 use rows::choices::Choices;
 use run::throttle;
-use server::{Filter, Identity};
+use server::{Filter, Identity, Position};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,6 +54,25 @@ pub struct SourceFiles {
     pub gtid_binlog_pos: Option<String>,
     /// What keeps the files of a server that runs as they are.
     pub lock: Option<Arc<ExportLock>>,
+    /// The server that runs whose snapshot they are.
+    pub snapshot_of: Option<Arc<SnapshotOf>>,
+}
+
+/// A server that runs, of which a snapshot was taken.
+#[derive(Clone, Debug)]
+pub struct SnapshotOf {
+    /// The server.
+    pub id: Identity,
+    /// How it is called, for people.
+    pub name: String,
+    /// The place in its binary log: exact.
+    pub position: Position,
+    /// How the snapshot was taken, for people.
+    pub mode: String,
+    /// How long commits waited, in milliseconds.
+    pub lock_ms: f64,
+    /// How long locks were waited for, in milliseconds.
+    pub wait_ms: f64,
 }
 
 impl SourceFiles {
@@ -127,9 +146,18 @@ impl Options {
         all
     }
 
+    /// The server that is dumped, where another one reads the snapshot of its files.
+    pub(crate) fn snapshot_of(&self) -> Option<&SnapshotOf> {
+        self.files.as_ref()?.snapshot_of.as_deref()
+    }
+
     /// What is dumped, for people.
     pub(crate) fn source_name(&self, id: &Identity) -> String {
         match &self.files {
+            Some(SourceFiles {
+                snapshot_of: Some(of),
+                ..
+            }) => of.name.clone(),
             Some(files) => printable(&format!("{id}, files in {}", files.datadir.display())),
             None => format!("{id} at {}", self.source.endpoint),
         }

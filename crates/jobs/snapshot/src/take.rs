@@ -39,6 +39,60 @@ pub struct Taken {
     pub threads: usize,
 }
 
+/// A snapshot of a server that runs, while it is used.
+#[derive(Debug)]
+pub struct Used<'a> {
+    /// Where its files are; they are only read.
+    pub root: &'a Path,
+    /// The server.
+    pub id: &'a Identity,
+    /// The server, for people.
+    pub from: &'a str,
+    /// The place in its binary log.
+    pub position: &'a server::Position,
+    /// What was locked, and for how long.
+    pub locked: &'a manifest::Locked,
+}
+
+/// What becomes of a snapshot.
+enum Purpose<'a> {
+    /// Its files are stored.
+    Store(&'a place::Target),
+    /// It stays where it was made.
+    Keep,
+    /// It is used and removed.
+    Use(&'a mut dyn FnMut(&Used<'_>) -> Result<()>),
+}
+
+/// Takes a snapshot of a server that runs, all of whose files are of one moment; uses it, and removes it on every way out.
+pub fn with_snapshot<T>(
+    run: &Run,
+    options: &TakeOptions,
+    work: impl FnOnce(&Used<'_>) -> Result<T>,
+) -> Result<T> {
+    let Server::Running(server) = &options.server else {
+        return Err(Error::new(
+            Kind::Internal,
+            "a snapshot of a server that does not run",
+        ));
+    };
+    kept::warn_of_leftovers(run, &options.state);
+    let manifest = Manifest::new(&new_id(), options.method.name());
+    let (mut work, mut outcome) = (Some(work), None);
+    let mut once = |used: &Used<'_>| {
+        if let Some(work) = work.take() {
+            outcome = Some(work(used)?);
+        }
+        Ok(())
+    };
+    let taken = running(run, options, server, manifest, Purpose::Use(&mut once));
+    if run.cancel.is_raised() {
+        return Err(run.interrupted());
+    }
+    taken?;
+    outcome.ok_or_else(|| Error::new(Kind::Internal, "a snapshot that was not used"))
+}
+
 /// Takes a snapshot.
 pub fn take(run: &Run, options: &TakeOptions) -> Result<Taken> {
     let start = Instant::now();
@@ -52,7 +106,10 @@ pub fn take(run: &Run, options: &TakeOptions) -> Result<Taken> {
         .map(|to| place::Target::begin(run, to))
         .transpose()?;
     let outcome = match &options.server {
-        Server::Running(server) => running(run, options, server, manifest, target.as_ref()),
+        Server::Running(server) => {
+            let purpose = target.as_ref().map_or(Purpose::Keep, Purpose::Store);
+            running(run, options, server, manifest, purpose)
+        }
         Server::Stopped(datadir) => stopped(run, options, datadir, manifest, target.as_ref()),
     };
     let outcome = outcome.and_then(|mut taken| {
@@ -95,7 +152,7 @@ fn running(
     options: &TakeOptions,
     server: &wire::Options,
     mut manifest: Manifest,
-    target: Option<&place::Target>,
+    purpose: Purpose<'_>,
 ) -> Result<Taken> {
     let (mut conn, id) = connect::open(run, server)?;
     let from = format!("{id} at {}", server.endpoint);
@@ -123,6 +180,7 @@ fn running(
         Method::Reflink | Method::Clone | Method::Copy => (None, directory.join("data")),
     };
     let phase = run.phase("taking the snapshot", 1);
+    let mut exact = None;
     let made = match options.method {
         Method::Clone => {
             server_copy::can_clone(&mut conn, &id)?;
@@ -170,6 +228,7 @@ fn running(
                 ..locks.locked.clone()
             };
             manifest.position = manifest::position(&position);
+            exact = Some(position.clone());
             if let Some(grant) = &position.sources_hidden {
                 manifest.exceptions.push(format!(
                     "the place in the logs of this replica's sources is not visible to the account: {grant}"
@@ -184,44 +243,55 @@ fn running(
     let root = made.root();
     let volume = made.volume().cloned();
     let shares = options.method.shares_blocks();
-    let sent = match target {
-        None => None,
-        Some(target) => {
-            let begin = Instant::now();
-            let mut work = || {
-                if let Some(volume) = &volume {
-                    volume.mount()?;
-                }
-                failpoint::reached("a snapshot is mounted");
-                let listing = rules.moved(&datadir, &root).list(&root)?;
-                send(
-                    run,
-                    options,
-                    &root,
-                    &listing,
-                    target.store(),
-                    None,
-                    &mut manifest,
-                )
-            };
-            match shares {
-                true => {
-                    space::watched(run, &datadir, volume.as_ref(), options.keep_free, &mut work)?
-                }
-                false => work()?,
-            }
-            Some(begin.elapsed().as_secs_f64())
+    let watched = |work: &mut dyn FnMut() -> Result<()>| match shares {
+        true => space::watched(run, &datadir, volume.as_ref(), options.keep_free, work),
+        false => work(),
+    };
+    let mount = || {
+        if let Some(volume) = &volume {
+            volume.mount()?;
         }
+        failpoint::reached("a snapshot is mounted");
+        Ok(())
+    };
+    let begin = Instant::now();
+    let keeps = matches!(purpose, Purpose::Keep);
+    match purpose {
+        Purpose::Keep => {}
+        Purpose::Store(target) => watched(&mut || {
+            mount()?;
+            let listing = rules.moved(&datadir, &root).list(&root)?;
+            let store = target.store();
+            send(run, options, &root, &listing, store, None, &mut manifest)
+        })?,
+        Purpose::Use(work) => watched(&mut || {
+            mount()?;
+            let Some(position) = &exact else {
+                let what = "a snapshot without a position cannot be used at once";
+                return Err(Error::new(Kind::Internal, what));
+            };
+            work(&Used {
+                root: &root,
+                id: &id,
+                from: &from,
+                position,
+                locked: &manifest.locks,
+            })
+        })?,
+    }
+    let sent = match keeps {
+        true => 0.0,
+        false => begin.elapsed().as_secs_f64(),
     };
     let mut taken = Taken {
         from,
         to: options.to.as_ref().map(|to| to.absolute()),
         kept: None,
-        seconds: (0.0, sent.unwrap_or_default()),
+        seconds: (0.0, sent),
         threads: options.threads,
         manifest,
     };
-    if target.is_some() {
+    if !keeps {
         made.remove()?;
     } else {
         if let Some(volume) = made.volume() {

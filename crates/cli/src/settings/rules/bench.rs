@@ -24,7 +24,7 @@ pub fn impact(a: &Impact, methods: &[Method]) -> Result<()> {
         ),
         (
             a.replica.is_some(),
-            measured(|m| matches!(m, Method::Replica { .. })),
+            measured(|m| matches!(m, Method::Replica(_))),
             "--replica",
             "replica",
         ),
@@ -40,7 +40,7 @@ pub fn impact(a: &Impact, methods: &[Method]) -> Result<()> {
     let threads = measured(|m| {
         matches!(
             m,
-            Method::Mydumper | Method::Penstock(_) | Method::Replica { .. }
+            Method::Mydumper | Method::Penstock(_) | Method::Snapshot(_) | Method::Replica(_)
         )
     });
     for (given, used, option, method) in [

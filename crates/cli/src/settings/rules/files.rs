@@ -2,7 +2,7 @@
 
 use super::connection::connects;
 use super::refused::{first_given, refuse};
-use crate::args::dump::Dump;
+use crate::args::dump::{Dump, FromFiles};
 use crate::args::repository::{Backup, Restore};
 use crate::args::snapshot::{Method as SnapshotMethod, Take};
 use crate::args::values::{Consistency, DeferIndexes, GtidPurged, ImportMode, Tune, VerifyMode};
@@ -12,51 +12,73 @@ use std::path::Path;
 /// What does not apply to a dump of a data directory, or to any other.
 pub fn from_files(a: &Dump) -> Result<()> {
     let f = &a.files;
-    if f.from_files.is_none() {
-        let only_there = first_given(&[
-            ("--recover", f.recover),
-            ("--scratch", f.scratch.is_some()),
-            ("--mysqld", f.mysqld.is_some()),
-            ("--mysqld-option", !f.mysqld_option.is_empty()),
-        ]);
-        return match only_there {
-            Some(option) => refuse(
-                format!("{option} is for the temporary server of --from-files"),
-                "leave it out, or name a data directory with --from-files",
-            ),
-            None => from_replica_files(a),
-        };
+    let only_of_snapshots = first_given(&[
+        ("--at", f.at.is_some()),
+        ("--keep-free", f.keep_free.is_some()),
+        ("--snapshot-size", f.snapshot_size.is_some()),
+    ]);
+    if let Some(option) = only_of_snapshots.filter(|_| f.from_snapshot.is_none()) {
+        return refuse(
+            format!("{option} is for the snapshot of --from-snapshot"),
+            "leave it out, or add --from-snapshot METHOD",
+        );
     }
+    let option = match (&f.from_files, f.from_snapshot) {
+        (Some(_), _) => "--from-files",
+        (None, Some(method)) => {
+            from_snapshot(f, method)?;
+            "--from-snapshot"
+        }
+        (None, None) => {
+            let only_there = first_given(&[
+                ("--recover", f.recover),
+                ("--scratch", f.scratch.is_some()),
+                ("--mysqld", f.mysqld.is_some()),
+                ("--mysqld-option", !f.mysqld_option.is_empty()),
+            ]);
+            return match only_there {
+                Some(option) => refuse(
+                    format!(
+                        "{option} is for the temporary server of --from-files or --from-snapshot"
+                    ),
+                    "leave it out, or name a data directory with --from-files",
+                ),
+                None => from_replica_files(a),
+            };
+        }
+    };
     if f.datadir.is_some() {
         return refuse(
-            "--datadir is for --from-replica-files: --from-files names the directory itself",
+            format!("--datadir is for --from-replica-files, and {option} needs none"),
             "leave it out",
         );
     }
-    let c = &a.how.connection;
-    if let Some(option) = connects(c) {
+    if let Some(given) = connects(&a.how.connection).filter(|_| f.from_files.is_some()) {
         return refuse(
-            format!("{option} does not apply to the temporary server of --from-files"),
+            format!("{given} does not apply to the temporary server of --from-files"),
             "leave it out",
         );
     }
     let locks = [
         ("--consistency", a.how.consistency != Consistency::Auto),
         ("--no-backup-lock", a.how.no_backup_lock),
-        ("--lock-wait", a.how.lock_wait.is_some()),
+        (
+            "--lock-wait",
+            a.how.lock_wait.is_some() && f.from_files.is_some(),
+        ),
     ];
-    if let Some(option) = first_given(&locks) {
+    if let Some(given) = first_given(&locks) {
         return refuse(
             format!(
-                "{option} does not apply to --from-files: no server writes to the data directory"
+                "{given} does not apply to {option}: no server writes to the files that are read"
             ),
             "leave it out",
         );
     }
-    if let Some(option) = a.how.accounts.asks() {
+    if let Some(given) = a.how.accounts.asks() {
         return refuse(
             format!(
-                "{option} does not apply to --from-files: its temporary server runs without accounts, so they cannot be dumped"
+                "{given} does not apply to {option}: its temporary server runs without accounts, so they cannot be dumped"
             ),
             "leave it out; penstock snapshot restore gives back the accounts that are in files",
         );
@@ -69,13 +91,35 @@ pub fn from_files(a: &Dump) -> Result<()> {
         ("--max-history-list", t.max_history_list.is_some()),
         ("--abort-if", !t.abort_if.is_empty()),
     ];
-    if let Some(option) = first_given(&impact) {
+    if let Some(given) = first_given(&impact) {
         return refuse(
-            format!("{option} does not apply to --from-files: its server has no other sessions"),
+            format!(
+                "{given} does not apply to {option}: rows are read from files, and not by sessions of a server"
+            ),
             "leave it out; --max-rate limits how fast files are read, --max-rate-disk how fast the archive is written",
         );
     }
     Ok(())
+}
+
+/// The ways to a snapshot whose place in the binary log is known at once.
+fn from_snapshot(f: &FromFiles, method: SnapshotMethod) -> Result<()> {
+    if f.recover {
+        return refuse(
+            "--recover is for --from-files; what is read of a snapshot is always recovered first",
+            "leave it out",
+        );
+    }
+    if f.snapshot_size.is_some() {
+        room_of_lvm(method)?;
+    }
+    match method {
+        SnapshotMethod::Clone | SnapshotMethod::Copy => refuse(
+            "--from-snapshot takes reflink, btrfs, lvm, lvm-thin or zfs: clone and copy write all files once more",
+            "penstock snapshot take --keep, and then penstock dump --from-files, does it in two steps",
+        ),
+        _ => Ok(()),
+    }
 }
 
 /// What does not apply to a dump from the files of a replica.
@@ -99,6 +143,17 @@ fn from_replica_files(a: &Dump) -> Result<()> {
             "leave it out",
         ),
         None => Ok(()),
+    }
+}
+
+/// `--snapshot-size`.
+fn room_of_lvm(method: SnapshotMethod) -> Result<()> {
+    match method {
+        SnapshotMethod::Lvm => Ok(()),
+        _ => refuse(
+            "--snapshot-size is the room of an LVM snapshot that has room of its own",
+            "leave it out, or use the method lvm",
+        ),
     }
 }
 
@@ -133,11 +188,8 @@ pub fn snapshot(a: &Take) -> Result<()> {
             "leave one of the two out",
         );
     }
-    if a.snapshot_size.is_some() && method != SnapshotMethod::Lvm {
-        return refuse(
-            "--snapshot-size is the room of an LVM snapshot that has room of its own",
-            "leave it out, or use --method lvm",
-        );
+    if a.snapshot_size.is_some() {
+        room_of_lvm(method)?;
     }
     let by_server = matches!(method, SnapshotMethod::Clone | SnapshotMethod::Copy);
     if by_server && a.lock_wait.is_some() {

@@ -131,7 +131,7 @@ fn what_does_not() {
         ("dump --to d --limit-timeout 5s", "no limit is set"),
         (
             "dump --to d --from-files /srv/d --max-lag 2s",
-            "has no other sessions",
+            "not by sessions of a server",
         ),
         (
             "dump --to d --from-files /srv/d --consistency none",

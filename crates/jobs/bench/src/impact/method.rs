@@ -23,12 +23,22 @@ pub enum Method {
     /// `penstock dump`, with further options.
     Penstock(Vec<String>),
     /// `penstock dump` from a replica.
-    Replica {
-        /// Whether the replica goes on applying meanwhile.
-        applying: bool,
-    },
+    Replica(OfReplica),
+    /// `penstock snapshot take`, with further options: the files are stored.
+    Snapshot(Vec<String>),
     /// `penstock binlog archive`, with further options: it follows the server for as long as is measured.
     BinlogArchive(Vec<String>),
+}
+
+/// How a replica is dumped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OfReplica {
+    /// By SQL, its applier stopped meanwhile.
+    Stopped,
+    /// By SQL, while it applies.
+    Applying,
+    /// Rows from its files, which the dump stops the applier for.
+    Files,
 }
 
 /// Options of penstock that a method may not have: the measurement sets them itself.
@@ -53,27 +63,28 @@ const TAKEN: [&str; 17] = [
 ];
 
 impl Method {
-    /// `alone`, `mysqldump`, `mydumper`, `penstock`, `penstock OPTIONS`, `replica`, `replica-applying`, `binlog-archive`,
-    /// `binlog-archive OPTIONS`.
+    /// `alone`, `mysqldump`, `mydumper`, `penstock`, `penstock OPTIONS`, `snapshot OPTIONS`, `replica`, `replica-applying`,
+    /// `replica-files`, `binlog-archive`, `binlog-archive OPTIONS`.
     pub fn parse(text: &str) -> Result<Method> {
         let mut words = text.split_whitespace();
         let name = words.next().unwrap_or_default();
         let rest: Vec<String> = words.map(str::to_owned).collect();
         let bad = |what: String| {
             Error::new(Kind::Usage, what).hint(
-                "one of alone, mysqldump, mydumper, penstock, \"penstock --max-impact 5%\" (any options of dump), replica, replica-applying, binlog-archive, \"binlog-archive --semisync\" (any options of binlog archive)",
+                "one of alone, mysqldump, mydumper, penstock, \"penstock --max-impact 5%\" (any options of dump), \"snapshot --method reflink\" (any options of snapshot take), replica, replica-applying, replica-files, binlog-archive, \"binlog-archive --semisync\" (any options of binlog archive)",
             )
         };
-        if !["penstock", "binlog-archive"].contains(&name) && !rest.is_empty() {
+        if !["penstock", "snapshot", "binlog-archive"].contains(&name) && !rest.is_empty() {
             return Err(bad(format!("method {name:?} takes no options")));
         }
         Ok(match name {
             "alone" => Method::Alone,
             "mysqldump" | "mariadb-dump" => Method::Mysqldump,
             "mydumper" => Method::Mydumper,
-            "replica" => Method::Replica { applying: false },
-            "replica-applying" => Method::Replica { applying: true },
-            "penstock" | "binlog-archive" => {
+            "replica" => Method::Replica(OfReplica::Stopped),
+            "replica-applying" => Method::Replica(OfReplica::Applying),
+            "replica-files" => Method::Replica(OfReplica::Files),
+            "penstock" | "snapshot" | "binlog-archive" => {
                 let taken = rest.iter().find(|w| {
                     let name = w.split('=').next().unwrap_or(w);
                     TAKEN.contains(&name)
@@ -85,6 +96,7 @@ impl Method {
                 }
                 match name {
                     "penstock" => Method::Penstock(rest),
+                    "snapshot" => Method::Snapshot(rest),
                     _ => Method::BinlogArchive(rest),
                 }
             }
@@ -94,7 +106,7 @@ impl Method {
 
     /// Whether it needs a replica.
     pub fn needs_replica(&self) -> bool {
-        matches!(self, Method::Replica { .. })
+        matches!(self, Method::Replica(_))
     }
 
     /// Whether it goes on until it is stopped, so that none is ever through.
@@ -113,8 +125,11 @@ impl fmt::Display for Method {
             Method::Penstock(options) => write!(f, "penstock {}", options.join(" ")),
             Method::BinlogArchive(options) if options.is_empty() => f.write_str("binlog-archive"),
             Method::BinlogArchive(options) => write!(f, "binlog-archive {}", options.join(" ")),
-            Method::Replica { applying: false } => f.write_str("replica, applier stopped"),
-            Method::Replica { applying: true } => f.write_str("replica, applying"),
+            Method::Snapshot(options) if options.is_empty() => f.write_str("snapshot"),
+            Method::Snapshot(options) => write!(f, "snapshot {}", options.join(" ")),
+            Method::Replica(OfReplica::Stopped) => f.write_str("replica, applier stopped"),
+            Method::Replica(OfReplica::Applying) => f.write_str("replica, applying"),
+            Method::Replica(OfReplica::Files) => f.write_str("replica, from its files"),
         }
     }
 }
@@ -204,16 +219,27 @@ impl Programs {
                     .args(options);
                 steps.commands.push(archive);
             }
-            Method::Penstock(_) | Method::Replica { .. } => {
+            Method::Snapshot(options) => {
+                let mut take = Command::new(&self.penstock);
+                take.args(["snapshot", "take", "--quiet"])
+                    .arg(login.defaults())
+                    .args(["--threads", &self.threads.to_string(), "--to"])
+                    .arg(folder.join("snapshot"))
+                    .args(options);
+                steps.commands.push(take);
+            }
+            Method::Penstock(_) | Method::Replica(_) => {
                 let mut dump = Command::new(&self.penstock);
                 dump.args(["dump", "--quiet"])
                     .arg(login.defaults())
                     .args(["--threads", &self.threads.to_string()])
                     .args(["--schemas", schema, "--to"])
                     .arg(folder.join("dump"));
-                if let Method::Penstock(options) = method {
-                    dump.args(options);
-                }
+                match method {
+                    Method::Penstock(options) => dump.args(options),
+                    Method::Replica(OfReplica::Files) => dump.arg("--from-replica-files"),
+                    _ => &mut dump,
+                };
                 steps.commands.push(dump);
             }
         }
@@ -320,6 +346,8 @@ mod tests {
             ("penstock", "penstock"),
             ("penstock  --max-impact 5%", "penstock --max-impact 5%"),
             ("replica-applying", "replica, applying"),
+            ("replica-files", "replica, from its files"),
+            ("snapshot --method reflink", "snapshot --method reflink"),
             ("binlog-archive", "binlog-archive"),
             ("binlog-archive --semisync", "binlog-archive --semisync"),
         ] {
@@ -360,6 +388,8 @@ mod tests {
             "mydumper",
             "penstock --max-rate 1M",
             "replica",
+            "replica-files",
+            "snapshot --method reflink",
             "binlog-archive",
         ] {
             let method = Method::parse(method).unwrap();

@@ -17,7 +17,7 @@ mod window;
 
 pub use backup::{Finished, Taken};
 pub use figures::{MethodResult, Spread};
-pub use method::{Method, Programs};
+pub use method::{Method, OfReplica, Programs};
 pub use window::Window;
 
 use super::tpcc::{self, Second, Workload};
@@ -192,7 +192,7 @@ fn one(
     let phase = run.phase("measuring with backups", options.connections);
     scene.before(method)?;
     let login = match (method, &logins.replica) {
-        (Method::Replica { .. }, Some(replica)) => replica.clone(),
+        (Method::Replica(_), Some(replica)) => replica.clone(),
         _ => logins.source.clone(),
     };
     let meter = scene.meter()?;

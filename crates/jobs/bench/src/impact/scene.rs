@@ -9,7 +9,7 @@
 
 use super::super::tpcc::load;
 use super::window::Meter;
-use super::{Method, Options};
+use super::{Method, OfReplica, Options};
 use base::{Error, Kind, Result};
 use instance::tune;
 use run::Run;
@@ -129,7 +129,7 @@ impl<'a> Scene<'a> {
 
     fn applier(&mut self, method: &Method, what: &str) -> Result<()> {
         match (method, &mut self.replica) {
-            (Method::Replica { applying: false }, Some((replica, id))) => {
+            (Method::Replica(OfReplica::Stopped), Some((replica, id))) => {
                 say(replica, verb(id, what, " SQL_THREAD"))
             }
             _ => Ok(()),

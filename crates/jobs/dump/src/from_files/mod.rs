@@ -12,11 +12,14 @@ pub(crate) mod sample;
 pub(crate) mod scan;
 pub(crate) mod table_files;
 
-use crate::{Consistency, Options, SourceFiles, Summary};
+use crate::{Consistency, Options, SnapshotOf, SourceFiles, Summary};
 use base::Result;
 use instance::read_only::{self, Original, ReadOnlyServer};
+use rows::new_archive;
 use run::Run;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
 
 /// The data directory, and how it is read.
 #[derive(Clone, Debug)]
@@ -27,10 +30,14 @@ pub struct DataDirectory {
     pub recover: bool,
     /// The temporary server.
     pub server: read_only::Options,
+    /// The server that runs whose snapshot it is.
+    pub snapshot_of: Option<Arc<SnapshotOf>>,
 }
 
 /// Dumps a data directory; the source in `options` is not used.
 pub fn run(run: &Run, directory: &DataDirectory, options: &Options) -> Result<Summary> {
+    let start = Instant::now();
+    new_archive::check(&options.to)?;
     let original = Original::open(&directory.path)?;
     let datadir = original.path().to_owned();
     let (read, binary_log) = if directory.recover {
@@ -46,6 +53,7 @@ pub fn run(run: &Run, directory: &DataDirectory, options: &Options) -> Result<Su
         datadir,
         read_from: read.path().to_owned(),
         lock: None,
+        snapshot_of: directory.snapshot_of.clone(),
     };
     let server = ReadOnlyServer::start(run, read, &directory.server)?;
     let options = Options {
@@ -54,5 +62,9 @@ pub fn run(run: &Run, directory: &DataDirectory, options: &Options) -> Result<Su
         files: Some(files),
         ..options.clone()
     };
-    crate::run(run, &options)
+    let done = crate::run(run, &options)?;
+    Ok(Summary {
+        seconds: start.elapsed().as_secs_f64(),
+        ..done
+    })
 }

@@ -159,6 +159,14 @@ impl Attempt<'_> {
     }
 
     fn unused(&self, conns: &mut Connections<'_>) -> Result<Achieved> {
+        if let Some(of) = self.options.snapshot_of() {
+            return Ok(Achieved {
+                mode: of.mode.clone(),
+                lock_ms: of.lock_ms,
+                wait_ms: of.wait_ms,
+                ..self.achieved(Way::Unused, of.position.clone())
+            });
+        }
         let mut position = Position::read(conns.planner, self.id)
             .map_err(|e| failure::server("cannot read the binary log position", e))?;
         // The temporary server writes no binary log; its own position is none.

@@ -38,6 +38,12 @@ pub fn dump_from_files(o: &dump::Options, datadir: &Path) -> Record {
     dump_of(o, &format!("files in {}", datadir.display()), FILES)
 }
 
+/// The same for a dump of a snapshot of a server's files.
+pub fn dump_from_snapshot(o: &dump::Options) -> Record {
+    let source = format!("{}, a snapshot of its files", o.source.endpoint);
+    dump_of(o, &source, "a snapshot of the files, recovered")
+}
+
 /// The same for a dump from the files of a replica.
 pub fn dump_from_replica_files(o: &dump::Options) -> Record {
     let source = format!("{}, its files", o.source.endpoint);

@@ -21,22 +21,22 @@ pub const VERBS: &[Verb] = &[
             "dump --to {new} --from-files /srv/d --no-defaults",
             "dump --to {new} --from-files /srv/d --recover",
             "dump --to {new} -S /s --from-replica-files --no-defaults",
+            "dump --to {new} -S /s --from-snapshot reflink --no-defaults",
+            "dump --to {new} -S /s --from-snapshot lvm --no-defaults",
         ],
         options: &[
             EVERYWHERE,
             &[
                 ("to", "--to {new}", always),
-                ("dry-run", "--dry-run", |c| !files(c) && !replica_files(c)),
+                ("dry-run", "--dry-run", sql),
                 ("resume", "--resume", |c| {
-                    !files(c) && !replica_files(c) && !c.has_any(&["--encrypt-to", "none", "-"])
+                    sql(c) && !c.has_any(&["--encrypt-to", "none", "-"])
                 }),
                 ("ddl-only", "--ddl-only", |c| {
                     !c.has_any(&["--max-impact", "--max-lag"]) && !replica_files(c)
                 }),
-                ("where", "--where a.b=1", |c| !files(c) && !replica_files(c)),
-                ("partitions", "--partitions a.b=p1", |c| {
-                    !files(c) && !replica_files(c)
-                }),
+                ("where", "--where a.b=1", sql),
+                ("partitions", "--partitions a.b=p1", sql),
                 ("data-only", "--data-only", |c| !c.has("--no-users")),
             ],
             FILES,
@@ -83,9 +83,23 @@ fn replica_files(c: &Call) -> bool {
     c.has("--from-replica-files")
 }
 
+fn from_snapshot(c: &Call) -> bool {
+    c.has("--from-snapshot")
+}
+
+/// Whether rows are read by SQL.
+fn sql(c: &Call) -> bool {
+    server(c) && !replica_files(c)
+}
+
 /// Whether a server is dumped.
 fn server(c: &Call) -> bool {
-    !files(c) && !snapshot(c)
+    !files(c) && !snapshot(c) && !from_snapshot(c)
+}
+
+/// Whether a temporary server reads what is not in files.
+fn own_server(c: &Call) -> bool {
+    files(c) || from_snapshot(c)
 }
 
 fn snapshot(c: &Call) -> bool {
@@ -128,16 +142,22 @@ const FILES: &[Considered] = &[
         !c.has_any(&["-S", "-h", "--max-lag", "--max-impact"]) && !c.uri()
     }),
     ("from-replica-files", "--from-replica-files", |c| {
-        !files(c) && !c.has_any(&["none", "--max-lag"])
+        server(c) && !c.has_any(&["none", "--max-lag"])
     }),
+    ("from-snapshot", "--from-snapshot reflink", |c| {
+        sql(c) && !c.has_any(&["none", "--max-lag", "--max-impact"])
+    }),
+    ("at", "--at /srv", from_snapshot),
+    ("keep-free", "--keep-free 7%", from_snapshot),
+    ("snapshot-size", "--snapshot-size 1G", |c| c.has("lvm")),
     ("datadir", "--datadir /srv/d", replica_files),
     ("recover", "--recover", files),
-    ("scratch", "--scratch /s", files),
-    ("mysqld", "--mysqld /m", files),
+    ("scratch", "--scratch /s", own_server),
+    ("mysqld", "--mysqld /m", own_server),
     (
         "mysqld-option",
         "--mysqld-option innodb_page_size=8k",
-        files,
+        own_server,
     ),
 ];
 

@@ -44,7 +44,7 @@ const LOST: &str = "tpmC·s/GB";
 
 fn bars(d: &Summary) -> Vec<Bars> {
     let bar = |m: &MethodResult, values: &[f64]| Bar {
-        strong: matches!(m.method, Method::Penstock(_)),
+        strong: matches!(m.method, Method::Penstock(_) | Method::Snapshot(_)),
         ..Bar::of(&m.method.to_string(), values)
     };
     vec![
