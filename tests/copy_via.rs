@@ -58,11 +58,13 @@ fn a_copy_by_an_archive_is_equal(pair: &Pair) {
         "SELECT COUNT(*) FROM information_schema.tables WHERE table_name = 'penstock_load_journal'";
     assert_eq!(pair.target().value(journals).expect("a count"), "0");
     assert!(!Path::new(&place(pair)).exists());
-    // Once more, there is something, and the archive is kept for what --resume can do about it.
+    // Once more, there is something, which is found before anything is dumped.
     copy(pair, &["--schemas", "big"])
         .code(10)
         .says(&["the target already holds", "nothing is ever overwritten"]);
+    assert!(!Path::new(&place(pair)).exists());
     pair.target().client("DROP DATABASE big").expect("a drop");
+    interrupted(pair, &["--schemas", "big"]);
     copy(pair, &["--schemas", "big"])
         .code(10)
         .says(&["is not empty", "--resume continues"]);
@@ -71,7 +73,7 @@ fn a_copy_by_an_archive_is_equal(pair: &Pair) {
         .says(&["another part of the server"]);
     copy(pair, &["--schemas", "big", "--resume"])
         .ok()
-        .says(&["is complete: going on behind it", "equal:"]);
+        .says(&["is complete, of 20", "equal:"]);
     pair.same_checksums();
     // This one was there before this run.
     assert_eq!(
@@ -105,9 +107,7 @@ fn killed_at_each_step(pair: &Pair) {
             &["--chunk-size", "256k"],
         );
         tool.env("PENSTOCK_KILL_AT", at).run().code(137);
-        copy(pair, &[])
-            .code(10)
-            .says(&["--resume continues a copy that was interrupted"]);
+        copy(pair, &[]).code(10).says(&["--resume continues"]);
         copy(pair, &["--resume"]).ok().says(&["equal:"]);
         pair.same_checksums();
         let built = "penstock-";
@@ -134,8 +134,10 @@ fn of_two_targets_one_goes_on(pair: &Pair) {
         return;
     };
     rows(pair.source());
+    // Tables are looked for before the dump, and routines by the load.
+    pair.fill("CREATE PROCEDURE big.p() DO 1");
     second
-        .script(b"CREATE DATABASE big; CREATE TABLE big.u (id INT)")
+        .script(b"CREATE DATABASE big; CREATE PROCEDURE big.p() DO 2")
         .expect("in the way");
     let targets = [pair.target(), &second];
     let done = copying(pair.source(), &targets, &place(pair), &[]).run();
@@ -153,6 +155,27 @@ fn of_two_targets_one_goes_on(pair: &Pair) {
     second.kill9().expect("an end");
 }
 
+both!(an_archive_of_somebody_is_neither_taken_nor_removed);
+fn an_archive_of_somebody_is_neither_taken_nor_removed(pair: &Pair) {
+    rows(pair.source());
+    let via = place(pair);
+    pair.dump("via", &["--schemas", "big", "--no-users"]).ok();
+    let before = std::fs::read_dir(&via).expect("files").count();
+    let more = ["--schemas", "big", "--resume"];
+    copy(pair, &more).code(10).says(&["was made for keeps"]);
+    copy(pair, &more[..2]).code(10).says(&["is not empty"]);
+    assert_eq!(std::fs::read_dir(&via).expect("files").count(), before);
+    pair.load("via", &[]).ok();
+    pair.same_checksums();
+}
+
+/// A copy whose archive is complete, and nothing loaded.
+fn interrupted(pair: &Pair, more: &[&str]) {
+    let tool = copying(pair.source(), &[pair.target()], &place(pair), more);
+    let tool = tool.env("PENSTOCK_KILL_AT", "a schema is created#1");
+    tool.run().code(137);
+}
+
 both!(an_archive_of_another_server_is_not_taken);
 fn an_archive_of_another_server_is_not_taken(pair: &Pair) {
     let Some(other) = own_server(pair.kind, &[]) else {
@@ -161,20 +184,52 @@ fn an_archive_of_another_server_is_not_taken(pair: &Pair) {
     rows(pair.source());
     rows(&other);
     let via = place(pair);
-    pair.dump("via", &["--schemas", "big", "--no-users"]).ok();
-    let before = std::fs::read_dir(&via).expect("files").count();
-    let more = ["--schemas", "big", "--resume"];
-    copying(&other, &[pair.target()], &via, &more)
+    let more = ["--schemas", "big"];
+    interrupted(pair, &more);
+    let resumed = ["--schemas", "big", "--resume"];
+    copying(&other, &[pair.target()], &via, &resumed)
         .run()
         .code(10)
         .says(&["of another server"]);
-    assert_eq!(std::fs::read_dir(&via).expect("files").count(), before);
     // A file of somebody else stays.
     std::fs::write(Path::new(&via).join("notes"), "mine").expect("a file");
-    copy(pair, &more).ok();
+    let done = copy(pair, &resumed).ok();
+    done.says(&["made by an earlier run", "as it was at"]);
     let left = std::fs::read_dir(&via).expect("files").flatten();
     let names: Vec<_> = left.map(|e| e.file_name()).collect();
     assert_eq!(names, ["notes"]);
+}
+
+both!(what_was_left_out_is_left_out_when_it_is_resumed);
+fn what_was_left_out_is_left_out_when_it_is_resumed(pair: &Pair) {
+    rows(pair.source());
+    pair.fill("CREATE EVENT big.e ON SCHEDULE EVERY 1 DAY DO DO 1; CREATE PROCEDURE big.p() DO 1;");
+    let more = [
+        "--exclude-tables",
+        "big.u",
+        "--no-events",
+        "--exclude-routines",
+        "big.p",
+    ];
+    interrupted(pair, &more);
+    copy(pair, &[&more[..], &["--resume"]].concat()).ok();
+    let tables = "SELECT GROUP_CONCAT(table_name ORDER BY table_name) FROM information_schema.tables WHERE table_schema = 'big'";
+    assert_eq!(pair.target().value(tables).expect("names"), "empty,t");
+}
+
+both!(a_target_that_is_complete_stays_so_without_comparison);
+fn a_target_that_is_complete_stays_so_without_comparison(pair: &Pair) {
+    rows(pair.source());
+    let tool = copying(
+        pair.source(),
+        &[pair.target()],
+        &place(pair),
+        &["--verify", "none"],
+    );
+    let tool = tool.env("PENSTOCK_KILL_AT", "the load is over#1");
+    tool.run().code(137);
+    copy(pair, &["--verify", "none", "--resume"]).ok();
+    pair.same_checksums();
 }
 
 /// What is refused before anything happens.

@@ -41,6 +41,15 @@ impl Scene {
     }
 }
 
+/// A table that is large enough to be imported as a tablespace.
+fn large() -> String {
+    format!(
+        "CREATE TABLE shop.large (id INT PRIMARY KEY, v VARCHAR(600), KEY (v(10))); \
+         INSERT INTO shop.large SELECT n, REPEAT(CHAR(97 + n % 26), 550) FROM {}",
+        crate::kit::COUNT
+    )
+}
+
 /// Under writes, and with changes of accounts that come with the log; then another one out of a dump of the new replica.
 fn becomes_a_replica(kind: Kind, by: By) {
     let Some(scene) = Scene::new(kind, by) else {
@@ -49,13 +58,7 @@ fn becomes_a_replica(kind: Kind, by: By) {
     // Its definer comes after it.
     let view = "CREATE DEFINER = app@localhost VIEW shop.of_app AS SELECT id FROM shop.account";
     scene.source.client(view).expect("a view");
-    // Large enough to be imported as a tablespace.
-    let large = format!(
-        "CREATE TABLE shop.large (id INT PRIMARY KEY, v VARCHAR(600), KEY (v(10))); \
-         INSERT INTO shop.large SELECT n, REPEAT(CHAR(97 + n % 26), 550) FROM {}",
-        crate::kit::COUNT
-    );
-    scene.source.script(large.as_bytes()).expect("rows");
+    scene.source.script(large().as_bytes()).expect("rows");
     let writes = Writes::begin(&scene.source);
     let archive = scene.dump(&scene.source, "a", &["--chunk-size", "64k"]);
     let later = b"ALTER USER app@localhost IDENTIFIED BY 'a-third-App1'; CREATE USER late@localhost IDENTIFIED BY 'a-Late1'; \
@@ -213,12 +216,7 @@ fn by_way_of_an_archive(kind: Kind) {
     let Some(scene) = Scene::new(kind, By::Gtid) else {
         return;
     };
-    let large = format!(
-        "CREATE TABLE shop.large (id INT PRIMARY KEY, v VARCHAR(600), KEY (v(10))); \
-         INSERT INTO shop.large SELECT n, REPEAT(CHAR(97 + n % 26), 550) FROM {}",
-        crate::kit::COUNT
-    );
-    scene.source.script(large.as_bytes()).expect("rows");
+    scene.source.script(large().as_bytes()).expect("rows");
     let via = scene.directory.path().join("via");
     let by = ["--via", via.to_str().expect("a path")];
     let all = [
@@ -265,6 +263,37 @@ fn by_way_of_an_archive(kind: Kind) {
     assert!(std::path::Path::new(&other).join("penstock.json").exists());
 }
 crate::kit::each_kind!(by_way_of_an_archive; mysql, mariadb);
+
+/// A backup of a repository, and what is hot on the source at the end.
+fn out_of_a_repository_and_warm(kind: Kind) {
+    let Some(scene) = Scene::new(kind, By::Gtid) else {
+        return;
+    };
+    scene.source.script(large().as_bytes()).expect("rows");
+    let repository = scene.directory.path().join("repository");
+    let tool = |words: &[&str]| {
+        let tool = Tool::new(words.iter().copied()).env("PENSTOCK_STATE", scene.state());
+        tool.run().ok()
+    };
+    let place = repository.to_str().expect("a path");
+    tool(&["init", place]);
+    let uri = scene.source.uri();
+    tool(&["backup", "shop", &uri, "--repository", place]);
+    let writes = Writes::begin(&scene.source);
+    let backups = repository.join("backups").join("shop");
+    let mut found = std::fs::read_dir(&backups).expect("backups").flatten();
+    let backup = found.next().expect("a backup").path();
+    let backup = backup.to_str().expect("a path");
+    scene.out_of(backup, &["--warm"]).ok().says(&[
+        "equal at one moment",
+        "of hot ranges of",
+        backup,
+    ]);
+    writes.end();
+    scene.until_equal();
+    is_a_replica(&scene, By::Gtid);
+}
+crate::kit::each_kind!(out_of_a_repository_and_warm; mysql, mariadb);
 
 /// What does not fit is refused before anything is changed.
 fn what_does_not_fit(kind: Kind, by: By) {

@@ -21,7 +21,7 @@ impl Scene {
         let args = ["--server-id=73", "--skip-log-bin"];
         let target = own_server(self.kind, &args).expect("a server");
         let load = self.tool(&["load", "--quiet"]).arg(self.path("to"));
-        load.args(["--into", &target.uri()]).run().ok();
+        load.args(["--into", &target.uri(), "--analyze"]).run().ok();
         conditions(&target);
         let file = dumped["binlog_file"].as_str().expect("a file");
         let at = dumped["binlog_position"].as_u64().expect("a position");
@@ -107,7 +107,7 @@ fn a_killed_dump_leaves_what_clean_removes(kind: Kind) {
         "a snapshot is made#1",
         "a snapshot is mounted#1",
         "the catalog is read#1",
-        "a task has ended#1",
+        "a task is taken#1",
         "the manifest is written#1",
         "a snapshot is about to be removed#1",
     ];
@@ -130,6 +130,57 @@ fn a_killed_dump_leaves_what_clean_removes(kind: Kind) {
         }
         std::fs::remove_dir_all(scene.path("to")).expect("removed");
     }
+}
+
+each_kind!(what_is_in_no_file_is_named; mysql, mariadb);
+/// And expressions give what they give on the server.
+fn what_is_in_no_file_is_named(kind: Kind) {
+    let Some(mut scene) = Scene::on("xfs", kind, false) else {
+        return;
+    };
+    scene.fill();
+    // MariaDB has no such columns.
+    let week = if kind == Kind::MySql {
+        "WEEK(d)"
+    } else {
+        "YEAR(d)"
+    };
+    let script = format!(
+        "SET GLOBAL default_week_format = 3; SET SESSION default_week_format = 3; \
+        CREATE TABLE shop.m (id INT PRIMARY KEY) ENGINE=MEMORY; INSERT INTO shop.m VALUES (1); \
+        CREATE TABLE shop.weeks (id INT PRIMARY KEY, d DATE, w INT AS ({week}) STORED); \
+        INSERT INTO shop.weeks (id, d) VALUES (1, '2021-01-01'), (2, '2022-01-02'), (3, '2024-12-30');"
+    );
+    scene.server.script(script.as_bytes()).expect("tables");
+    let done = scene.dump("reflink", &["--schemas", "shop"]).run().code(3);
+    let done = done.says(&["table `shop`.`m` uses MEMORY"]);
+    let exceptions = done.summary()["exceptions"].clone();
+    assert_eq!(exceptions.as_array().map(Vec::len), Some(1), "{exceptions}");
+    let target = own_server(kind, &["--server-id=73"]).expect("a server");
+    let load = scene.tool(&["load"]).arg(scene.path("to"));
+    load.args(["--into", &target.uri()]).run().ok();
+    let weeks = "SELECT GROUP_CONCAT(w ORDER BY id) FROM shop.weeks";
+    let of = |server: &Server| server.value(weeks).expect("weeks");
+    assert_eq!(of(&target), of(&scene.server));
+}
+
+#[test]
+fn a_file_that_lies_elsewhere_is_refused() {
+    let Some(mut scene) = Scene::on("btrfs", Kind::MariaDb, true) else {
+        return;
+    };
+    scene.fill();
+    scene.server.stop().expect("it stops");
+    let schema = scene.server.datadir().join("shop");
+    let elsewhere = scene.path("elsewhere");
+    let mut moved = std::process::Command::new("mv");
+    let moved = moved.arg(&schema).arg(&elsewhere).status();
+    assert!(moved.expect("a program").success());
+    std::os::unix::fs::symlink(&elsewhere, &schema).expect("a link");
+    scene.server.restart().expect("it starts");
+    scene.dump("btrfs", &[]).run().code(10).says(&["shop"]);
+    nothing_locked(&scene.server);
+    scene.nothing_left(&[]);
 }
 
 #[test]

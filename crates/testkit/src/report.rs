@@ -6,6 +6,7 @@
 //! ```text
 //! fact   NAME VALUE                                 about the machine and the run
 //! run    GROUP NAME WALL CPU PEAK_KIB SERVER_CPU    one measured run (seconds; - for unknown)
+//! failed GROUP NAME WHY                             a run that failed, of another tool
 //! bytes  GROUP BYTES                                row bytes moved by each run of the group
 //! goal   GROUP NAME FACTOR OTHER                    NAME should take at most FACTOR x OTHER's time
 //! ```
@@ -38,6 +39,8 @@ struct Entry {
     cpu: Vec<f64>,
     peak: Vec<f64>,
     server: Vec<f64>,
+    /// What it said when it failed.
+    failed: Option<String>,
 }
 
 #[derive(Debug)]
@@ -89,6 +92,9 @@ impl Runs {
                             list.push(number(text)?);
                         }
                     }
+                }
+                ["failed", group, name, why] => {
+                    runs.group(group).entry(name).failed = Some(why.to_owned());
                 }
                 ["goal", group, name, factor, other] => {
                     let goal = Goal {
@@ -206,8 +212,13 @@ impl Group {
                 show(ratio, 2),
             );
         }
-        if !self.goals.is_empty() {
+        let failed = |e: &Entry| Some(format!("- {} failed: {}", e.name, e.failed.as_ref()?));
+        let failed: Vec<String> = self.entries.iter().filter_map(failed).collect();
+        if !self.goals.is_empty() || !failed.is_empty() {
             out.push('\n');
+        }
+        for line in failed {
+            let _ = writeln!(out, "{line}");
         }
         for goal in &self.goals {
             let Some(ratio) = self.ratio(goal) else {
@@ -239,7 +250,7 @@ impl Group {
             json!({
                 "name": e.name,
                 "wall_s": e.wall, "wall_s_median": median(&e.wall),
-                "tool_cpu_s": e.cpu, "server_cpu_s": e.server, "peak_kib": e.peak,
+                "tool_cpu_s": e.cpu, "server_cpu_s": e.server, "peak_kib": e.peak, "failed": e.failed,
             })
         };
         let goal = |g: &Goal| {
@@ -283,6 +294,7 @@ mod tests {
         run\tdump\tpenstock\t1.4\t1\t4096\t-\n\
         run\tdump\tpenstock\t1.2\t1\t4096\t-\n\
         run\tdump\tpenstock\t1.1\t1\t4096\t-\n\
+        failed\tdump\tother\tSegmentation fault\n\
         goal\tdump\tpenstock\t1.25\tlimit\n";
 
     #[test]
@@ -292,6 +304,10 @@ mod tests {
         assert!(text.contains("- cores: 2"), "{text}");
         assert!(
             text.contains("goal met: penstock took 1.20 × limit; the goal is at most 1.25"),
+            "{text}"
+        );
+        assert!(
+            text.contains("- other failed: Segmentation fault"),
             "{text}"
         );
         let json = runs.json();

@@ -20,7 +20,7 @@ Examples:
   penstock dump mysql://root@localhost/ --to - | ssh store penstock copy - /backup/monday
   penstock copy mysql://backup@db/ mysql://root@newdb/ -p --max-impact 5%
   penstock copy mysql://backup@db/ mysql://root@a/ mysql://root@b/ -p --schemas shop
-  penstock copy mysql://backup@db/ mysql://root@localhost/ -p --via /var/tmp/copy
+  penstock copy mysql://backup@db/ mysql://root@localhost/ -p --via /srv/copy
 
 Archives: every file is compared with the digest that the archive has of it. An encrypted archive is copied as it is,
 without a key. Servers: the rows never reach a disk of this host, except with --via; they are compared on each target with
@@ -63,7 +63,7 @@ pub struct Copy {
 #[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "From server to server")]
 pub struct Transfer {
-    /// Row bytes per chunk, as a target [default: 16M]
+    /// Row bytes per chunk, as a target [default: 16M; with --via 32M]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub chunk_size: Option<u64>,
     /// Most row bytes that wait in memory for the slowest target; each connection that reads has up to two chunks

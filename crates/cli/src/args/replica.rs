@@ -32,7 +32,7 @@ Examples:
   penstock replica create mysql://root@db1:3306/ mysql://root@db2:3306/ -p
   penstock replica create mysql://root@db1/ mysql://root@db2/ -p --max-impact 5% --source-address 10.0.0.1:3306
   penstock replica create mysql://root@db1/ mysql://root@db2/ -p --from-archive /backup/monday
-  penstock replica create mysql://root@db1/ mysql://root@localhost/ -p --via /var/tmp/copy
+  penstock replica create mysql://root@db1/ mysql://root@localhost/ -p --via /srv/copy
   penstock replica create mysql://root@db1/ mysql://root@db2/ -p --warm=hot.warm
   penstock replica create mysql://root@db1/ mysql://root@db2/ -p --resume
 

@@ -34,6 +34,7 @@ use ::report::summary::{self, Summary};
 use ::snapshot as snapshot_job;
 use base::{Cancel, Error, Kind, Result};
 use clap::CommandFactory;
+use dump::from_files::{DataDirectory, Readable};
 use encryption::Place;
 use instance::doctor;
 use run::Run;
@@ -107,7 +108,7 @@ fn dump(a: &args::dump::Dump, json: bool, run: &Run, screen: &Screen) -> Result<
         .zip(a.files.from_files.as_deref())
         .map(|(s, path)| settings::data_directory(&a.files, path, s.path()));
     let snapshot = match a.files.from_snapshot {
-        Some(method) => Some(settings::snapshot::of_dump(a, method)?),
+        Some(method) => Some(settings::snapshot::of_dump(a, &options.source, method)?),
         None => None,
     };
     let replica = settings::replica_files(&a.files);
@@ -149,40 +150,60 @@ fn dump_snapshot(
     take: &snapshot_job::TakeOptions,
     options: &dump::Options,
 ) -> Result<dump::Summary> {
-    let start = Instant::now();
+    let begin = Instant::now();
     rows::new_archive::check(&options.to)?;
-    let done = snapshot_job::with_snapshot(run, take, |used| {
-        // Where a copy of the files shares their blocks.
-        let beside = match take.method {
-            snapshot_job::Method::Reflink | snapshot_job::Method::Btrfs => {
-                used.root.ancestors().nth(2)
-            }
-            _ => None,
-        };
+    // A copy that shares blocks with the snapshot costs room as long as it is there, so that is watched all the while.
+    let shares = matches!(
+        take.method,
+        snapshot_job::Method::Reflink | snapshot_job::Method::Btrfs
+    );
+    let taken = snapshot_job::with_snapshot(run, take, |used| {
+        let beside = used.root.ancestors().nth(2).filter(|_| shares);
         let within = a.files.scratch.as_deref().or(beside);
         let scratch = Scratch::new(within, "penstock-files-", 0o711)?;
-        let directory = dump::from_files::DataDirectory {
-            recover: true,
-            snapshot_of: Some(Arc::new(dump::SnapshotOf {
-                id: used.id.clone(),
-                name: format!("{}, a snapshot of its files", used.from),
-                position: used.position.clone(),
-                mode: format!(
-                    "a snapshot of the files ({}), under {}",
-                    take.method.name(),
-                    used.locked.mode
-                ),
-                lock_ms: used.locked.commits_ms,
-                wait_ms: used.locked.waited_ms,
-            })),
-            ..settings::data_directory(&a.files, used.root, scratch.path())
-        };
-        dump::from_files::run(run, &directory, options)
-    })?;
-    Ok(dump::Summary {
-        seconds: start.elapsed().as_secs_f64(),
-        ..done
-    })
+        let mut directory = settings::data_directory(&a.files, used.root, scratch.path());
+        directory.recover = true;
+        directory.of_snapshot(used.id, &used.options);
+        directory.snapshot_of = Some(Arc::new(dump::SnapshotOf {
+            id: used.id.clone(),
+            name: format!("{}, a snapshot of its files", used.from),
+            position: used.position.clone(),
+            mode: format!(
+                "a snapshot of the files ({}), under {}",
+                take.method.name(),
+                used.locked.mode
+            ),
+            lock_ms: used.locked.commits_ms,
+            wait_ms: used.locked.waited_ms,
+        }));
+        let readable = dump::from_files::readable(run, &directory, options)?;
+        Ok(match shares {
+            true => Read::All(dump::from_files::dump(run, &directory, readable, options)?),
+            false => Read::Copied(scratch, directory, readable),
+        })
+    });
+    let (read, not_removed) = taken.map_err(settings::snapshot::in_words_of_dump)?;
+    let mut done = match read {
+        Read::All(done) => done,
+        Read::Copied(_scratch, directory, readable) => {
+            dump::from_files::dump(run, &directory, readable, options)?
+        }
+    };
+    if let Some(e) = not_removed {
+        done.exceptions.push(format!(
+            "{}: penstock snapshot clean removes what is left",
+            e.what
+        ));
+    }
+    done.seconds = begin.elapsed().as_secs_f64();
+    Ok(done)
+}
+
+/// How far a dump is when its snapshot goes.
+enum Read {
+    All(dump::Summary),
+    /// The files are copied, and nothing reads the snapshot any more.
+    Copied(Scratch, DataDirectory, Readable),
 }
 
 fn load(a: &args::load::Load, run: &Run, screen: &Screen) -> Result<u8> {

@@ -125,6 +125,7 @@ pub fn dump_via(
     dump::Options {
         to: place.into(),
         resume,
+        in_between: true,
         compression: dump::Compression::Zstd(1),
         chunk_bytes: how.chunk_size.unwrap_or(ARCHIVE_CHUNK),
         ..dump
@@ -201,6 +202,7 @@ pub fn servers_options(a: &Between<'_>) -> Result<servers::Options> {
         consistency: a.consistency,
         backup_lock: a.backup_lock,
         lock_wait: Duration::from_secs(how.lock_wait.unwrap_or(super::LOCK_WAIT).max(1)),
+        in_between: false,
         views: true,
         routines: a.routines,
         events: a.events,

@@ -127,6 +127,7 @@ fn dump_to(to: Location, source: Option<&str>, a: &Dumping) -> Result<dump::Opti
         consistency: consistency(a.consistency),
         backup_lock: !a.no_backup_lock,
         lock_wait: Duration::from_secs(a.lock_wait.unwrap_or(LOCK_WAIT).max(1)),
+        in_between: false,
         views: !a.no_views,
         routines: !a.no_routines,
         events: !a.no_events,

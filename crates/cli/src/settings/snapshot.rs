@@ -63,7 +63,7 @@ pub fn backup(to: Location, id: Option<String>, a: &Backup, method: Method) -> R
 }
 
 /// The snapshot whose files a dump reads.
-pub fn of_dump(a: &Dump, method: Method) -> Result<TakeOptions> {
+pub fn of_dump(a: &Dump, source: &wire::Options, method: Method) -> Result<TakeOptions> {
     let (files, how) = (&a.files, &a.how);
     let take = Take {
         source: a.source.clone(),
@@ -82,11 +82,31 @@ pub fn of_dump(a: &Dump, method: Method) -> Result<TakeOptions> {
         encryption: Encrypting::default(),
         connection: how.connection.clone(),
     };
-    take_to(None, &take)
+    rules::snapshot(&take)?;
+    // The password is asked for once.
+    take_of(Server::Running(Box::new(source.clone())), None, &take)
 }
 
 fn take_to(to: Option<Location>, a: &Take) -> Result<TakeOptions> {
     rules::snapshot(a)?;
+    let server = match &a.datadir {
+        Some(datadir) => Server::Stopped(datadir.clone()),
+        None => Server::Running(Box::new(a.connection.resolve(a.source.as_deref())?)),
+    };
+    take_of(server, to, a)
+}
+
+/// `penstock snapshot take` and `penstock dump` call one option by different names.
+pub fn in_words_of_dump(e: Error) -> Error {
+    let renamed = |text: String| text.replace("--method ", "--from-snapshot ");
+    Error {
+        what: renamed(e.what),
+        hint: e.hint.map(renamed),
+        ..e
+    }
+}
+
+fn take_of(server: Server, to: Option<Location>, a: &Take) -> Result<TakeOptions> {
     let encrypted = keys::encrypting(&a.encryption)?;
     for (option, path) in [("--at", &a.at), ("--datadir", &a.datadir)] {
         if let Some(path) = path {
@@ -95,10 +115,7 @@ fn take_to(to: Option<Location>, a: &Take) -> Result<TakeOptions> {
     }
     Ok(TakeOptions {
         id: None,
-        server: match &a.datadir {
-            Some(datadir) => Server::Stopped(datadir.clone()),
-            None => Server::Running(Box::new(a.connection.resolve(a.source.as_deref())?)),
-        },
+        server,
         method: match a.method {
             Method::Reflink => snapshot::Method::Reflink,
             Method::Btrfs => snapshot::Method::Btrfs,

@@ -1,12 +1,19 @@
-//! From a server into others by way of an archive on this host: its tables can become tablespaces on the target's host, and what
-//! was interrupted can be resumed. The archive is removed when all of it is on every target.
+//! From a server into others by way of an archive: its tables can become tablespaces on the target's host, and what was
+//! interrupted can be resumed. The archive is removed when all of it is on every target.
 //!
-//! Invariant: the archive is removed only when it is the one that was loaded, all of its loads have succeeded, and that was said.
+//! Invariant: only an archive that a copy has made is removed; its manifest says so. It is removed when all of its loads have
+//! succeeded, and that was said.
 
 use crate::targets::{Targets, all_complete, joined, reached};
 use archive::manifest::{MANIFEST, Manifest};
-use base::{Kind, Result};
-use run::{Run, failure};
+use archive::marker;
+use base::units::printable;
+use base::{Error, Kind, Result};
+use dump::complete::{Earlier, find, is_in_between};
+use run::{Run, connect, failure};
+use server::filter::is_system_schema;
+use server::quote;
+use std::collections::BTreeSet;
 use std::time::Instant;
 use store::Location;
 
@@ -19,11 +26,29 @@ pub struct Options {
     pub loads: Vec<load::Options>,
 }
 
+/// How the archive came to be.
+#[derive(Clone, Debug)]
+pub enum Dumped {
+    /// This run has made it, or the rest of it.
+    Now(Box<dump::Summary>),
+    /// An earlier run had.
+    Earlier(Earlier),
+}
+
+impl Dumped {
+    fn exceptions(&self) -> &[String] {
+        match self {
+            Dumped::Now(dump) => &dump.exceptions,
+            Dumped::Earlier(earlier) => &earlier.exceptions,
+        }
+    }
+}
+
 /// What was copied.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    /// The dump, unless an earlier run had made it.
-    pub dump: Option<dump::Summary>,
+    /// The archive.
+    pub dumped: Dumped,
     /// The targets.
     pub loads: Vec<load::Summary>,
     /// Where the archive is, for [`Summary::end`].
@@ -39,12 +64,7 @@ pub struct Summary {
 impl Summary {
     /// What is not as on the source, by name.
     pub fn exceptions(&self) -> Vec<String> {
-        let dumped = match (&self.dump, self.loads.first()) {
-            (Some(dump), _) => dump.exceptions.clone(),
-            (None, Some(load)) => load.dumped_with.clone(),
-            (None, None) => Vec::new(),
-        };
-        super::servers::exceptions(dumped, &self.loads)
+        super::servers::exceptions(self.dumped.exceptions().to_vec(), &self.loads)
     }
 
     /// The user knows that the copy is complete: what it could be resumed with is removed.
@@ -60,43 +80,108 @@ impl Summary {
 pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let start = Instant::now();
     reached(run, &options.loads)?;
+    for load in &options.loads {
+        fit(run, &options.dump, load)?;
+    }
     let place = options.dump.to.location();
-    let made_place = place.path().is_some_and(|path| !path.exists());
-    let dump = dump(run, &options.dump)?;
+    let made_place = is_new(place);
+    let dumped = dump(run, &options.dump)?;
     let targets = Targets::new(options.loads.len());
     targets.source_is_read(&*run.observer);
-    let loaded =
-        std::thread::scope(|scope| joined(targets.load(scope, run, options.loads.clone())));
-    run.check()?;
-    let loads = all_complete(loaded, targets.failed())?;
+    let loads = options.loads.clone();
+    let loaded = std::thread::scope(|scope| joined(targets.load(scope, run, loads)));
+    let kept = |e: Error| {
+        e.also(format!(
+            "the archive is kept in {place}: the same command with --resume continues with it"
+        ))
+    };
+    run.check().map_err(kept)?;
+    let loads = all_complete(loaded, targets.failed()).map_err(kept)?;
     Ok(Summary {
+        dumped,
+        loads,
         place: place.clone(),
         made_place,
         partial: super::servers::leaves_out(&options.dump),
-        dump,
-        loads,
         seconds: start.elapsed().as_secs_f64(),
     })
 }
 
-/// Makes the archive, or what an interrupted run has not made of it; `None` if that had made all.
-pub fn dump(run: &Run, options: &dump::Options) -> Result<Option<dump::Summary>> {
-    if options.resume && dump::complete::is_there(run, options)? {
-        let what = format!(
-            "the archive in {} is complete: going on behind it",
-            options.to
-        );
-        run.observer.note(what);
-        return Ok(None);
+/// Refuses, before hours of dumping, a target that no load could use.
+fn fit(run: &Run, dump: &dump::Options, load: &load::Options) -> Result<()> {
+    let (mut source, of) = connect::open(run, &dump.source)?;
+    let (mut target, id) = connect::open(run, &load.target)?;
+    let name = &load.target.endpoint;
+    let refused = |kind, what: String, hint: &str| Err(Error::new(kind, what).hint(hint));
+    if of.same_server(&id) {
+        let what = format!("{name} is the source itself");
+        return refused(Kind::Target, what, "name another server");
+    }
+    if id.variable("local_infile") == Some("OFF") {
+        let what = format!("LOAD DATA LOCAL is off on {name} (local_infile = OFF)");
+        let hint = "SET GLOBAL local_infile = ON while the copy runs, and OFF afterwards";
+        return refused(Kind::Privilege, what, hint);
+    }
+    if dump.resume || !load.names.is_empty() {
+        return Ok(());
+    }
+    let there = tables(&mut target)?;
+    if there.is_empty() {
+        return Ok(());
+    }
+    let wanted = tables(&mut source)?;
+    let taken = |t: &&(String, String)| wanted.contains(*t) && load.filter.table(&t.0, &t.1);
+    match there.iter().find(taken) {
+        None => Ok(()),
+        Some((schema, table)) => {
+            let table = printable(&quote::qualified(schema, table));
+            let what = format!("the target already holds table {table} ({name})");
+            let hint = "nothing is ever overwritten: drop it, choose others with --include-tables or --exclude-tables, or another server; if an earlier copy with --via was interrupted, --resume continues it";
+            refused(Kind::Target, what, hint)
+        }
+    }
+}
+
+/// The tables and views of users, by schema and name.
+fn tables(conn: &mut wire::Conn) -> Result<BTreeSet<(String, String)>> {
+    let sql = "SELECT table_schema, table_name FROM information_schema.tables";
+    let rows = conn.fetch(sql);
+    let rows = rows.map_err(|e| failure::wire("cannot list tables", e))?;
+    let text = |cell: Option<Vec<u8>>| cell.map(|c| String::from_utf8_lossy(&c).into_owned());
+    let name = |row: Vec<Option<Vec<u8>>>| {
+        let mut cells = row.into_iter();
+        Some((text(cells.next()?)?, text(cells.next()?)?))
+    };
+    let all = rows.into_iter().filter_map(name);
+    Ok(all
+        .filter(|(schema, _)| !is_system_schema(schema))
+        .collect())
+}
+
+/// Whether nothing is there.
+pub fn is_new(place: &Location) -> bool {
+    place.path().is_some_and(|path| !path.exists())
+}
+
+/// Makes the archive, or what an interrupted run has not made of it.
+pub fn dump(run: &Run, options: &dump::Options) -> Result<Dumped> {
+    if options.resume
+        && let Some(earlier) = find(run, options)?
+    {
+        run.observer.note(format!(
+            "the archive in {} is complete, of {}: going on behind it",
+            options.to, earlier.moment
+        ));
+        return Ok(Dumped::Earlier(earlier));
     }
     let dumped = dump::run(run, options);
     let dumped = dumped.map_err(|e| match e.kind {
-        Kind::Target if !options.resume => e.hint(
-            "--via needs a new or empty directory; --resume continues a copy that was interrupted",
+        Kind::Target if !options.resume => e.also(
+            "--resume continues a copy by way of an archive that was interrupted, with the same selection",
         ),
         _ => failure::of_server("the source", e),
     });
-    dumped.map(Some)
+    dumped.map(|dumped| Dumped::Now(Box::new(dumped)))
 }
 
 /// Removes the archive, when all of it is where it was to go; `made`: with its directory.
@@ -107,7 +192,14 @@ pub fn remove(place: &Location, made: bool) -> Result<()> {
     let Some(manifest) = Manifest::read(&*store).map_err(unread)? else {
         return Ok(());
     };
-    // Without its manifest it is not taken for whole if this is killed.
+    if !is_in_between(&manifest) {
+        return Err(Error::new(
+            Kind::Internal,
+            format!("the archive in {place} was made for keeps"),
+        ));
+    }
+    // What a kill in between leaves is no whole archive.
+    marker::set(&*store, env!("CARGO_PKG_VERSION")).map_err(unread)?;
     let all = manifest.files.keys().map(String::as_str);
     for name in [MANIFEST].into_iter().chain(all) {
         match store.remove(name) {
@@ -115,6 +207,7 @@ pub fn remove(place: &Location, made: bool) -> Result<()> {
             _ => {}
         }
     }
+    marker::clear(&*store).map_err(unread)?;
     if made && let Some(path) = place.path() {
         // Files of others stay, and so does it then.
         let _ = std::fs::remove_dir(path);

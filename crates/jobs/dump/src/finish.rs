@@ -2,6 +2,7 @@
 //! which makes the archive complete.
 
 use super::accounts::Dumped;
+use super::complete::IN_BETWEEN;
 use super::progress;
 use super::tables::TableState;
 use super::unchanged::Identities;
@@ -37,6 +38,13 @@ pub struct Facts<'a> {
     /// The files of definitions.
     pub files: BTreeMap<String, FileRecord>,
     pub begin: jiff::Timestamp,
+}
+
+impl Facts<'_> {
+    /// The server that is dumped; another one may read the snapshot of its files.
+    fn dumped<'a>(&'a self, options: &'a Options) -> &'a Identity {
+        options.snapshot_of().map_or(self.id, |of| &of.id)
+    }
 }
 
 /// Totals for the summary.
@@ -190,7 +198,7 @@ fn metadata(store: &dyn Store, options: &Options, facts: &Facts<'_>) -> Result<M
     manifest.files.extend(facts.files.clone());
     manifest.files.extend(files);
     about(&mut manifest, options, facts);
-    manifest.source.settings = settings(facts);
+    manifest.source.settings = settings(options, facts);
     manifest.tablespaces = facts.tablespaces.iter().map(tablespace).collect();
     manifest.sum_up();
     Ok(manifest)
@@ -200,7 +208,7 @@ fn metadata(store: &dyn Store, options: &Options, facts: &Facts<'_>) -> Result<M
 pub fn head(options: &Options, facts: &Facts<'_>) -> Manifest {
     let mut manifest = Manifest::new("penstock", env!("CARGO_PKG_VERSION"));
     about(&mut manifest, options, facts);
-    manifest.source.settings = settings_of(facts.id);
+    manifest.source.settings = settings_of(facts.dumped(options));
     for state in facts.tables {
         let mut record = record(state, facts);
         record.sum_up();
@@ -217,7 +225,7 @@ pub fn head(options: &Options, facts: &Facts<'_>) -> Manifest {
 /// The server, the moment, and how it was had.
 fn about(manifest: &mut Manifest, options: &Options, facts: &Facts<'_>) {
     let p = &facts.achieved.position;
-    let id = options.snapshot_of().map_or(facts.id, |of| &of.id);
+    let id = facts.dumped(options);
     manifest.created = manifest::Created {
         begin: facts.begin.to_string(),
         end: jiff::Timestamp::now().to_string(),
@@ -324,6 +332,7 @@ fn root_metadata(options: &Options, facts: &Facts<'_>) -> Root {
     let mut names = archive::Basenames::new();
     let mut root = Root::default();
     let p = &facts.achieved.position;
+    let id = facts.dumped(options);
     root.dumper = super::tool();
     root.origin = if options.filter.takes_all() {
         "dumpInstance"
@@ -341,12 +350,12 @@ fn root_metadata(options: &Options, facts: &Facts<'_>) -> Root {
         root.capabilities.push(Capability::partitions());
     }
     root.users = facts.accounts.map(Dumped::names);
-    root.partial_revokes = rows::accounts::adapt::is_literal(facts.id);
+    root.partial_revokes = rows::accounts::adapt::is_literal(id);
     root.bytes_per_chunk = options.chunk_bytes;
     root.user.clone_from(&options.source.user);
-    root.hostname.clone_from(&facts.id.hostname);
-    root.server.clone_from(&facts.id.hostname);
-    root.server_version.clone_from(&facts.id.version_text);
+    root.hostname.clone_from(&id.hostname);
+    root.server.clone_from(&id.hostname);
+    root.server_version.clone_from(&id.version_text);
     root.binlog_file.clone_from(&p.binlog_file);
     root.binlog_position = p.binlog_position;
     // MySQL syntax only; MariaDB's position is in the manifest.
@@ -357,7 +366,7 @@ fn root_metadata(options: &Options, facts: &Facts<'_>) -> Root {
 }
 
 /// The settings that generated columns may have been computed under.
-fn settings(facts: &Facts<'_>) -> BTreeMap<String, String> {
+fn settings(options: &Options, facts: &Facts<'_>) -> BTreeMap<String, String> {
     let has_kept = |t: &Arc<TableState>| {
         !t.kept().is_empty()
             || t.taken()
@@ -366,7 +375,7 @@ fn settings(facts: &Facts<'_>) -> BTreeMap<String, String> {
     if !facts.tables.iter().any(has_kept) {
         return BTreeMap::new();
     }
-    settings_of(facts.id)
+    settings_of(facts.dumped(options))
 }
 
 fn settings_of(id: &Identity) -> BTreeMap<String, String> {
@@ -418,6 +427,9 @@ pub fn option_map(options: &Options) -> serde_json::Map<String, serde_json::Valu
     map.insert("triggers".into(), json!(options.triggers));
     if !options.rows {
         map.insert("ddlOnly".into(), json!(true));
+    }
+    if options.in_between {
+        map.insert(IN_BETWEEN.into(), json!(true));
     }
     let choices = &options.choices;
     if !choices.partitions().is_empty() {

@@ -500,6 +500,12 @@ impl Dump<'_> {
         for t in tables.iter().filter(moving) {
             exceptions.push(no_snapshot(&t.plan.name, &t.table.engine));
         }
+        let in_memory = |t: &&Arc<tables::TableState>| {
+            options.snapshot_of().is_some() && t.table.engine.eq_ignore_ascii_case("memory")
+        };
+        for t in tables.iter().filter(in_memory) {
+            exceptions.push(not_in_files(&t.plan.name));
+        }
         if let Some(accounts) = &accounts {
             accounts.add_exceptions(control, id, &mut exceptions)?;
         }
@@ -568,6 +574,11 @@ fn no_snapshot(name: &str, engine: &str) -> String {
     format!(
         "table {name} uses {engine}, which has no snapshots: its rows are as they were when they were read"
     )
+}
+
+/// The exception of a table whose rows a snapshot of the files does not have.
+fn not_in_files(name: &str) -> String {
+    format!("table {name} uses MEMORY: its rows are in no file, so the archive has none of them")
 }
 
 /// How many rows were chosen, of tables with a choice.

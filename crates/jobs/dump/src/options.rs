@@ -109,6 +109,8 @@ pub struct Options {
     pub backup_lock: bool,
     /// Longest wait for locks.
     pub lock_wait: Duration,
+    /// Whether the archive is only in between, for a copy that removes it.
+    pub in_between: bool,
     /// Whether to dump views.
     pub views: bool,
     /// Whether to dump procedures and functions.

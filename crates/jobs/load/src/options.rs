@@ -69,7 +69,7 @@ pub struct Options {
     pub skip_binlog: bool,
     /// The target is to follow the source of the rows: its events do not run there.
     pub for_replica: bool,
-    /// The load is a step of another command, which has `--resume` and no other options of a load.
+    /// The load is a step of another command, which has few of its options.
     pub is_step: bool,
     /// What is done with objects that the target has already.
     pub existing: Existing,

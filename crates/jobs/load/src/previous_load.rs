@@ -51,7 +51,8 @@ impl PreviousLoad {
         let completion = Completion::find(t, identity);
         let Some(journal) = journal else {
             // Nobody else can change rows in a managed instance.
-            let trusted = t.options.resume && (comparable || t.options.managed.is_some());
+            let of_its_own = t.options.managed.is_some() || t.options.is_step;
+            let trusted = t.options.resume && (comparable || of_its_own);
             let completion = completion.filter(|_| trusted);
             if objects(t, completion.as_ref())?
                 && let Some(completion) = completion

@@ -155,6 +155,7 @@ fn dump_options(options: &Options) -> dump::Options {
         source: options.server.clone(),
         files: None,
         resume: false,
+        in_between: false,
         base: None,
         feed: None,
         to: options.to.clone().unwrap_or_else(nowhere),

@@ -8,8 +8,9 @@ use base::units::printable;
 use base::{Error, Kind, Result, failpoint};
 use rows::accounts::adapt::{self, Adapted};
 use rows::accounts::{Found, make};
-use run::failure;
+use run::{Run, failure};
 use server::session;
+use std::sync::Arc;
 
 /// The accounts of a server, and how they are to be read.
 pub(crate) struct Accounts {
@@ -64,7 +65,12 @@ impl Making<'_> {
             ..load.clone()
         };
         self.begin(Some(which))?;
-        let done = load::run(self.run, &load).map_err(|e| self.failed(e))?;
+        // The limits of a copy are those of reading.
+        let run = match self.options.via {
+            Some(_) => Run::new(Arc::clone(&self.run.observer), self.run.cancel.below()),
+            None => self.run.clone(),
+        };
+        let done = load::run(&run, &load).map_err(|e| self.failed(e))?;
         let exceptions = lacks.into_iter().chain(done.exceptions.iter().cloned());
         self.rows_are_there(&from, &wanted, exceptions.collect(), new)?;
         done.acknowledged();

@@ -9,6 +9,7 @@ use crate::options::{Account, Address, Options};
 use crate::summary::Summary;
 use crate::{account, catch_up, compare, of_copied, of_new, of_source, refused, warming};
 use base::{Error, Kind, Result, failpoint};
+use copy::via::Dumped;
 use run::applier::start_left;
 use run::{Run, connect, failure};
 use server::quote;
@@ -59,8 +60,10 @@ pub fn create(run: &Run, options: &Options) -> Result<Summary> {
         }
         if let Some(via) = &options.via {
             if nothing_begun {
-                made_place = via.to.location().path().is_some_and(|path| !path.exists());
-                dumped = copy::via::dump(run, via)?;
+                made_place = copy::via::is_new(via.to.location());
+                if let Dumped::Now(now) = copy::via::dump(run, via)? {
+                    dumped = Some(*now);
+                }
                 // It takes hours, and nothing was said on these for as long.
                 source = open(run, &options.source).map_err(of_source)?;
                 new = open(run, &load.target).map_err(of_new)?;
@@ -113,9 +116,11 @@ pub fn create(run: &Run, options: &Options) -> Result<Summary> {
     if let Some(via) = &options.via {
         // A run that continued behind the rows has not looked at it.
         let loaded = making.record.made.archive.as_ref();
-        let is_it = Given::open(options).is_ok_and(|there| Some(&there.which) == loaded);
+        let is_it = Given::open(options)
+            .is_ok_and(|there| Some(&there.which) == loaded && there.is_in_between());
         if is_it && let Err(e) = copy::via::remove(via.to.location(), made_place) {
-            making.summary.exceptions.push(e.to_string());
+            run.observer
+                .warn(format!("the archive is still there: {}", e.what));
         }
     }
     // The record stays: `abort` undoes a replica that is complete, too.

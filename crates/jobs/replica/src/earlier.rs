@@ -68,7 +68,7 @@ pub(crate) fn record(
                     "an earlier run has begun to load the archive {}",
                     archive.name
                 ),
-                "name it again with --from-archive (or --via, if it had been named so); penstock replica abort removes what was made",
+                "name it again, with --from-archive, or with --via if this command had made it; penstock replica abort removes what was made",
             ));
         }
         (None, None) if options.from_archive => {

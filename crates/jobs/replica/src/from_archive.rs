@@ -42,6 +42,12 @@ enum Of<'a> {
 }
 
 impl Given {
+    /// Whether a copy made it, only to be loaded.
+    pub(crate) fn is_in_between(&self) -> bool {
+        let manifest = self.archive.manifest();
+        manifest.is_some_and(dump::complete::is_in_between)
+    }
+
     /// Opens it.
     pub(crate) fn open(options: &Options) -> Result<Given> {
         let load = options.copy.loads.first();

@@ -66,11 +66,7 @@ pub fn restore(run: &Run, options: &RestoreOptions) -> Result<Outcome> {
         std::path::absolute(&options.datadir).map_err(|e| storage("use", &options.datadir, &e))?;
     let hidden = datadir.join(HIDDEN);
     let new = hidden.join("new");
-    let settings = manifest
-        .settings
-        .iter()
-        .filter(|(name, _)| of_flavour(name, manifest.is_mariadb()));
-    let settings = settings.map(|(name, value)| format!("{name}={value}"));
+    let settings = server_options(&manifest);
     // What the files say of their position is shown by the plugin that wrote them; it is not loaded by itself where no
     // privileges are read.
     let plugin = (manifest.method == "clone").then(|| "plugin-load-add=mysql_clone.so".to_owned());
@@ -80,6 +76,7 @@ pub fn restore(run: &Run, options: &RestoreOptions) -> Result<Outcome> {
         mariadb: manifest.is_mariadb(),
         version: manifest.source.version.clone(),
         options: settings
+            .into_iter()
             .chain(plugin)
             .chain(options.options.iter().cloned())
             .collect(),
@@ -205,6 +202,14 @@ pub fn restore(run: &Run, options: &RestoreOptions) -> Result<Outcome> {
     fs::remove_dir_all(&hidden).map_err(|e| storage("remove", &hidden, &e))?;
     outcome.seconds.0 = start.elapsed().as_secs_f64();
     Ok(outcome)
+}
+
+/// The settings of a manifest that a server needs to read the files, as options.
+pub(crate) fn server_options(manifest: &Manifest) -> Vec<String> {
+    let all = manifest.settings.iter();
+    all.filter(|(name, _)| of_flavour(name, manifest.is_mariadb()))
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect()
 }
 
 /// Whether a server of this flavour takes a setting of the manifest, and does not warn that it is of the past.

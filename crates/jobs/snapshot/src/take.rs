@@ -6,6 +6,7 @@ use crate::locks::Locks;
 use crate::made::{Made, Plan};
 use crate::manifest::{self, MANIFEST, Manifest};
 use crate::options::{Method, Server, TakeOptions};
+use crate::restore::server_options;
 use crate::send::Sending;
 use crate::stopped::Stopped;
 use crate::volume::Volume;
@@ -52,6 +53,8 @@ pub struct Used<'a> {
     pub position: &'a server::Position,
     /// What was locked, and for how long.
     pub locked: &'a manifest::Locked,
+    /// Options that a server needs to read the files.
+    pub options: Vec<String>,
 }
 
 /// What becomes of a snapshot.
@@ -64,12 +67,13 @@ enum Purpose<'a> {
     Use(&'a mut dyn FnMut(&Used<'_>) -> Result<()>),
 }
 
-/// Takes a snapshot of a server that runs, all of whose files are of one moment; uses it, and removes it on every way out.
+/// Takes a snapshot of a server that runs, all of whose files are of one moment; uses it, and removes it on every way out. If only
+/// that fails, what the work has made is returned all the same, with the reason.
 pub fn with_snapshot<T>(
     run: &Run,
     options: &TakeOptions,
     work: impl FnOnce(&Used<'_>) -> Result<T>,
-) -> Result<T> {
+) -> Result<(T, Option<Error>)> {
     let Server::Running(server) = &options.server else {
         return Err(Error::new(
             Kind::Internal,
@@ -86,11 +90,14 @@ pub fn with_snapshot<T>(
         Ok(())
     };
     let taken = running(run, options, server, manifest, Purpose::Use(&mut once));
+    if let Some(done) = outcome {
+        return Ok((done, taken.err()));
+    }
     if run.cancel.is_raised() {
         return Err(run.interrupted());
     }
     taken?;
-    outcome.ok_or_else(|| Error::new(Kind::Internal, "a snapshot that was not used"))
+    Err(Error::new(Kind::Internal, "a snapshot that was not used"))
 }
 
 /// Takes a snapshot.
@@ -270,12 +277,15 @@ fn running(
                 let what = "a snapshot without a position cannot be used at once";
                 return Err(Error::new(Kind::Internal, what));
             };
+            // What lies elsewhere, behind a link, is not of the same moment.
+            rules.moved(&datadir, &root).list(&root)?;
             work(&Used {
                 root: &root,
                 id: &id,
                 from: &from,
                 position,
                 locked: &manifest.locks,
+                options: server_options(&manifest),
             })
         })?,
     }
@@ -297,6 +307,7 @@ fn running(
         if let Some(volume) = made.volume() {
             volume.mount()?;
         }
+        rules.moved(&datadir, &root).list(&root)?;
         taken.manifest.created.end = jiff::Timestamp::now().to_string();
         let below = root.strip_prefix(made.directory()).unwrap_or(&root);
         taken.manifest.root = Some(below.display().to_string());

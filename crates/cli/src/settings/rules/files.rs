@@ -41,7 +41,7 @@ pub fn from_files(a: &Dump) -> Result<()> {
                     format!(
                         "{option} is for the temporary server of --from-files or --from-snapshot"
                     ),
-                    "leave it out, or name a data directory with --from-files",
+                    "leave it out, or add --from-files DATADIR or --from-snapshot METHOD",
                 ),
                 None => from_replica_files(a),
             };
@@ -49,7 +49,14 @@ pub fn from_files(a: &Dump) -> Result<()> {
     };
     if f.datadir.is_some() {
         return refuse(
-            format!("--datadir is for --from-replica-files, and {option} needs none"),
+            match f.from_files {
+                Some(_) => {
+                    "--datadir is for --from-replica-files: --from-files names the directory itself"
+                }
+                None => {
+                    "--datadir is for --from-replica-files: the server says where a snapshot is taken"
+                }
+            },
             "leave it out",
         );
     }

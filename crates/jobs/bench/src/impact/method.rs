@@ -94,6 +94,11 @@ impl Method {
                         "method {text:?}: {taken} is set by the measurement itself"
                     )));
                 }
+                if name == "snapshot" && !rest.iter().any(|w| w.starts_with("--method")) {
+                    return Err(bad(
+                        "method \"snapshot\" says not how: add --method".to_owned()
+                    ));
+                }
                 match name {
                     "penstock" => Method::Penstock(rest),
                     "snapshot" => Method::Snapshot(rest),
@@ -361,6 +366,7 @@ mod tests {
             "penstock --socket=/x",
             "penstock -p",
             "binlog-archive --once",
+            "snapshot",
             "binlog-archive --repository=/r",
         ] {
             assert_eq!(

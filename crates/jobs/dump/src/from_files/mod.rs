@@ -17,6 +17,7 @@ use base::Result;
 use instance::read_only::{self, Original, ReadOnlyServer};
 use rows::new_archive;
 use run::Run;
+use server::Identity;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -34,9 +35,43 @@ pub struct DataDirectory {
     pub snapshot_of: Option<Arc<SnapshotOf>>,
 }
 
+impl DataDirectory {
+    /// It is a snapshot of this server: its files are read with these options, and expressions give there what they give here.
+    /// What the user named counts more.
+    pub fn of_snapshot(&mut self, id: &Identity, options: &[String]) {
+        let setting = |name: &&str| {
+            let value = id.variable(name)?;
+            // The one of the host is the same.
+            let name = match *name {
+                "time_zone" if value == "SYSTEM" => return None,
+                "time_zone" => "default_time_zone",
+                name => name,
+            };
+            Some(format!("{name}={value}"))
+        };
+        let settings = rows::generated::SETTINGS.iter().filter_map(setting);
+        let all = options.iter().cloned().chain(settings);
+        self.server.options = all.chain(self.server.options.iter().cloned()).collect();
+    }
+}
+
+/// A data directory that is as a temporary server needs it.
+#[derive(Debug)]
+pub struct Readable {
+    files: SourceFiles,
+    original: Original,
+    begin: Instant,
+}
+
 /// Dumps a data directory; the source in `options` is not used.
 pub fn run(run: &Run, directory: &DataDirectory, options: &Options) -> Result<Summary> {
-    let start = Instant::now();
+    let readable = readable(run, directory, options)?;
+    dump(run, directory, readable, options)
+}
+
+/// Has it recovered if that is asked for: then only the copy is used from here on.
+pub fn readable(run: &Run, directory: &DataDirectory, options: &Options) -> Result<Readable> {
+    let begin = Instant::now();
     new_archive::check(&options.to)?;
     let original = Original::open(&directory.path)?;
     let datadir = original.path().to_owned();
@@ -55,7 +90,26 @@ pub fn run(run: &Run, directory: &DataDirectory, options: &Options) -> Result<Su
         lock: None,
         snapshot_of: directory.snapshot_of.clone(),
     };
-    let server = ReadOnlyServer::start(run, read, &directory.server)?;
+    Ok(Readable {
+        files,
+        original: read,
+        begin,
+    })
+}
+
+/// Dumps it.
+pub fn dump(
+    run: &Run,
+    directory: &DataDirectory,
+    readable: Readable,
+    options: &Options,
+) -> Result<Summary> {
+    let Readable {
+        files,
+        original,
+        begin,
+    } = readable;
+    let server = ReadOnlyServer::start(run, original, &directory.server)?;
     let options = Options {
         source: server.wire(),
         consistency: Consistency::Unused,
@@ -64,7 +118,7 @@ pub fn run(run: &Run, directory: &DataDirectory, options: &Options) -> Result<Su
     };
     let done = crate::run(run, &options)?;
     Ok(Summary {
-        seconds: start.elapsed().as_secs_f64(),
+        seconds: begin.elapsed().as_secs_f64(),
         ..done
     })
 }

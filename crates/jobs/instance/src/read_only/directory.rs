@@ -5,9 +5,12 @@ use base::Result;
 use run::Run;
 use run::state::storage;
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, lchown, symlink};
 use std::path::Path;
+
+/// Bytes that are copied before it is looked whether the run has ended.
+const PIECE: u64 = 256 << 20;
 
 /// What is done with an entry of the original.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,9 +162,20 @@ impl Maker<'_> {
 
     /// The file system may share the blocks: then it costs nothing.
     fn copy(&mut self, from: &Path, to: &Path) -> Result<()> {
-        self.run.check()?;
-        self.bytes += fs::copy(from, to).map_err(|e| storage("create", to, &e))?;
-        self.own(to)
+        let failed = |e: io::Error| storage("create", to, &e);
+        let mut source = File::open(from).map_err(|e| storage("read", from, &e))?;
+        let mut copy = File::create_new(to).map_err(failed)?;
+        let mode = source.metadata().map_err(failed)?.permissions();
+        copy.set_permissions(mode).map_err(failed)?;
+        loop {
+            self.run.check()?;
+            // The kernel moves them, or shares them.
+            let n = io::copy(&mut (&mut source).take(PIECE), &mut copy).map_err(failed)?;
+            self.bytes += n;
+            if n == 0 {
+                return self.own(to);
+            }
+        }
     }
 
     fn schema(&mut self, schema: &str, from: &Path, to: &Path) -> Result<()> {

@@ -277,6 +277,9 @@ fn load_plan(run: &Run, options: &Options, plan: &LoadPlan) -> Result<Summary> {
             if target.report.repairable {
                 target.report.remarks.push("when the reason of the exceptions is gone, the same command adds what is missing".into());
             }
+        } else if options.is_step {
+            // The command that it is a step of removes the archive.
+            Repairable::forget(&target, &identity);
         } else if target.report.repairable || refused || !plan.damaged.is_empty() {
             let noted = Repairable::note(&target, &identity, existing, &plan.damaged);
             target.report.remarks.push(match noted {

@@ -9,6 +9,7 @@ use super::shared::{
 };
 use super::{Item, Summary, tuning};
 use base::units::{rounded, seconds};
+use copy::via::Dumped;
 use copy::{servers, via};
 use serde_json::json;
 
@@ -46,8 +47,8 @@ pub fn copied_servers(d: &servers::Summary) -> Summary {
 pub fn copied_via(d: &via::Summary) -> Summary {
     let exceptions = d.exceptions();
     let mut s = Summary::new("copy", heading(&exceptions));
-    match (&d.dump, d.loads.first()) {
-        (Some(read), _) => {
+    match &d.dumped {
+        Dumped::Now(read) => {
             s.add(
                 Item::new("from")
                     .shown(&read.source)
@@ -68,25 +69,36 @@ pub fn copied_via(d: &via::Summary) -> Summary {
                 s.add(item);
             }
         }
-        (None, Some(load)) => {
+        Dumped::Earlier(earlier) => {
+            let from = format!("{}, as it was at {}", earlier.server, earlier.moment);
             s.add(
                 Item::new("from")
-                    .shown(format!("{}, which an earlier run had made", load.archive))
-                    .key("archive", &load.archive),
+                    .shown(&from)
+                    .line("the archive had been made by an earlier run")
+                    .key("source", &earlier.server)
+                    .key("moment", &earlier.moment),
             );
-            s.add(objects(load.schemas, load.tables, load.views));
-            s.add(rows(load.rows));
+            if let Some(load) = d.loads.first() {
+                s.add(objects(load.schemas, load.tables, load.views));
+                s.add(rows(load.rows));
+            }
         }
-        (None, None) => {}
     }
     let longest = d.loads.iter().map(|l| l.seconds).fold(0.0, f64::max);
     s.add(duration_with_rows(d.seconds, longest, "loading"));
     add_targets(&mut s, &d.loads, d.partial);
-    if let Some(read) = &d.dump {
-        s.add(not_in_archives(false, read.histograms.is_some()));
-        let not_seen = Item::new("not seen").list(&read.not_seen);
-        s.add(not_seen.key("not_seen", &read.not_seen));
-    }
+    let not_seen = match &d.dumped {
+        Dumped::Now(read) => {
+            s.add(not_in_archives(false, read.histograms.is_some()));
+            &read.not_seen
+        }
+        Dumped::Earlier(earlier) => &earlier.not_seen,
+    };
+    s.add(
+        Item::new("not seen")
+            .list(not_seen)
+            .key("not_seen", not_seen),
+    );
     s.add_exceptions(&exceptions);
     s
 }

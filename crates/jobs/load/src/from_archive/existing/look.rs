@@ -74,7 +74,7 @@ impl ExistingObjects {
             return Ok(());
         }
         // A copy, and a new replica, have no such option.
-        if options.feed.is_some() || options.is_step {
+        if options.is_step {
             return Err(self.refusal("").hint("nothing is ever overwritten: drop them, choose others with --include-tables or --exclude-tables, or another server"));
         }
         Err(self.refusal("").hint("nothing is overwritten unless --existing says so (skip, replace or truncate); or drop them, choose others with --include-tables or --exclude-tables, or another server"))
