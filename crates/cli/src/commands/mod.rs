@@ -178,14 +178,18 @@ fn dump_snapshot(
         }));
         let readable = dump::from_files::readable(run, &directory, options)?;
         Ok(match shares {
-            true => Read::All(dump::from_files::dump(run, &directory, readable, options)?),
-            false => Read::Copied(scratch, directory, readable),
+            true => {
+                let done = dump::from_files::dump(run, &directory, readable, options)?;
+                Read::All(Box::new(done))
+            }
+            false => Read::Copied(Box::new((scratch, directory, readable))),
         })
     });
     let (read, not_removed) = taken.map_err(settings::snapshot::in_words_of_dump)?;
     let mut done = match read {
-        Read::All(done) => done,
-        Read::Copied(_scratch, directory, readable) => {
+        Read::All(done) => *done,
+        Read::Copied(copied) => {
+            let (_scratch, directory, readable) = *copied;
             dump::from_files::dump(run, &directory, readable, options)?
         }
     };
@@ -201,9 +205,9 @@ fn dump_snapshot(
 
 /// How far a dump is when its snapshot goes.
 enum Read {
-    All(dump::Summary),
+    All(Box<dump::Summary>),
     /// The files are copied, and nothing reads the snapshot any more.
-    Copied(Scratch, DataDirectory, Readable),
+    Copied(Box<(Scratch, DataDirectory, Readable)>),
 }
 
 fn load(a: &args::load::Load, run: &Run, screen: &Screen) -> Result<u8> {

@@ -146,7 +146,9 @@ fn once(run: &Run, options: &Options) -> Result<Summary, Failed> {
     };
     let targets = Targets::new(loads.len());
     let (dumped, loaded) = std::thread::scope(|scope| {
-        let running = targets.load(scope, run, loads);
+        // The limits of the copy are those of reading.
+        let of = |observer| Run::new(observer, run.cancel.below());
+        let running = targets.load(scope, run, loads, of);
         let dumped = dump::run(run, &dump);
         feed.end(dumped.is_ok());
         targets.source_is_read(&*run.observer);

@@ -37,12 +37,13 @@ impl Targets {
         }
     }
 
-    /// Begins the loads.
+    /// Begins the loads, each in the run that `of` makes for its observer.
     pub(crate) fn load<'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
         run: &Run,
         loads: Vec<load::Options>,
+        of: impl Fn(Arc<dyn Observer>) -> Run,
     ) -> Vec<Running<'scope>> {
         let several = loads.len() > 1;
         let begin = |(number, load): (usize, load::Options)| {
@@ -52,8 +53,7 @@ impl Targets {
                 inner: Arc::clone(&run.observer),
                 stage: Arc::clone(&self.stage),
             });
-            // The limits of the copy are those of reading.
-            let below = Run::new(observer, run.cancel.below());
+            let below = of(observer);
             let shown = Arc::clone(&run.observer);
             scope.spawn(move || {
                 let endpoint = load.target.endpoint.to_string();

@@ -88,8 +88,11 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let dumped = dump(run, &options.dump)?;
     let targets = Targets::new(options.loads.len());
     targets.source_is_read(&*run.observer);
+    // What was limited was the reading; `pause` and `status` go on with the loads.
+    run.limiter.set_rate(None);
+    let of = |observer| run.below().with_observer(observer);
     let loads = options.loads.clone();
-    let loaded = std::thread::scope(|scope| joined(targets.load(scope, run, loads)));
+    let loaded = std::thread::scope(|scope| joined(targets.load(scope, run, loads, of)));
     let kept = |e: Error| {
         e.also(format!(
             "the archive is kept in {place}: the same command with --resume continues with it"
