@@ -128,6 +128,78 @@ fn killed_at_each_step(pair: &Pair) {
     }
 }
 
+both!(killed_while_the_archive_is_removed);
+fn killed_while_the_archive_is_removed(pair: &Pair) {
+    rows(pair.source());
+    let files = 12;
+    for at in few(pair.kind, 2, &(1..files).collect::<Vec<u32>>()) {
+        let tool = copying(pair.source(), &[pair.target()], &place(pair), &[]);
+        let step = format!("a file of the archive is removed#{at}");
+        let killed = tool.env("PENSTOCK_KILL_AT", &step).run().code(137);
+        killed.says(&["Copy complete"]);
+        copy(pair, &["--resume"])
+            .ok()
+            .says(&["nothing to do", "Copy complete"]);
+        let left = std::fs::read_dir(place(pair)).map_or(0, Iterator::count);
+        assert_eq!(left, 0, "{at}");
+        let _ = std::fs::remove_dir(place(pair));
+        pair.same_checksums();
+        pair.target().client("DROP DATABASE big").expect("a drop");
+    }
+}
+
+both!(killed_between_two_schemas);
+/// The table that becomes a tablespace is in the second one.
+fn killed_between_two_schemas(pair: &Pair) {
+    rows(pair.source());
+    pair.fill("CREATE DATABASE a_first; CREATE TABLE a_first.x (id INT PRIMARY KEY); INSERT INTO a_first.x VALUES (1)");
+    interrupted(pair, &[]);
+    copy(pair, &["--resume"]).ok();
+    pair.same_checksums();
+}
+
+both!(one_copy_at_a_time);
+fn one_copy_at_a_time(pair: &Pair) {
+    let Some(other) = own_server(pair.kind, &[]) else {
+        return;
+    };
+    rows(pair.source());
+    let first = copying(pair.source(), &[pair.target()], &place(pair), &[])
+        .env("PENSTOCK_STOP_AT", "a file is built#1")
+        .start();
+    first.until_stopped();
+    copying(pair.source(), &[&other], &place(pair), &["--resume"])
+        .run()
+        .code(10)
+        .says(&["another copy is using the archive"]);
+    first.signal(rustix::process::Signal::CONT);
+    first.wait().ok();
+    pair.same_checksums();
+    // No place is in the directory of a server.
+    for server in [pair.source(), &other] {
+        let within = server.datadir().join("new").display().to_string();
+        copying(pair.source(), &[&other], &within, &[])
+            .run()
+            .code(10)
+            .says(&["is in the data directory of a server"]);
+        assert!(!Path::new(&within).exists());
+    }
+}
+
+both!(other_names_than_before_are_refused);
+fn other_names_than_before_are_refused(pair: &Pair) {
+    rows(pair.source());
+    pair.fill("CREATE DATABASE a_first; CREATE TABLE a_first.x (id INT PRIMARY KEY); INSERT INTO a_first.x VALUES (1)");
+    let names = ["--map-schema", "big=other", "--map-schema", "a_first=big"];
+    let tool = copying(pair.source(), &[pair.target()], &place(pair), &names);
+    let tool = tool.env("PENSTOCK_KILL_AT", "a file is built#1");
+    tool.run().code(137);
+    copy(pair, &["--resume"])
+        .code(10)
+        .says(&["penstock_load_journal", "--map-schema"]);
+    copy(pair, &[&names[..], &["--resume"]].concat()).ok();
+}
+
 both!(of_two_targets_one_goes_on);
 fn of_two_targets_one_goes_on(pair: &Pair) {
     let Some(mut second) = own_server(pair.kind, &[]) else {
@@ -194,7 +266,7 @@ fn an_archive_of_another_server_is_not_taken(pair: &Pair) {
     // A file of somebody else stays.
     std::fs::write(Path::new(&via).join("notes"), "mine").expect("a file");
     let done = copy(pair, &resumed).ok();
-    done.says(&["made by an earlier run", "as it was at"]);
+    done.says(&["an archive that an earlier run had made at 20"]);
     let left = std::fs::read_dir(&via).expect("files").flatten();
     let names: Vec<_> = left.map(|e| e.file_name()).collect();
     assert_eq!(names, ["notes"]);

@@ -152,6 +152,8 @@ fn what_is_in_no_file_is_named(kind: Kind) {
         INSERT INTO shop.weeks (id, d) VALUES (1, '2021-01-01'), (2, '2022-01-02'), (3, '2024-12-30');"
     );
     scene.server.script(script.as_bytes()).expect("tables");
+    let event = "CREATE EVENT shop.e ON SCHEDULE EVERY 1 DAY DO DO 1";
+    scene.server.client(event).expect("an event");
     let done = scene.dump("reflink", &["--schemas", "shop"]).run().code(3);
     let done = done.says(&["table `shop`.`m` uses MEMORY"]);
     let exceptions = done.summary()["exceptions"].clone();
@@ -162,6 +164,8 @@ fn what_is_in_no_file_is_named(kind: Kind) {
     let weeks = "SELECT GROUP_CONCAT(w ORDER BY id) FROM shop.weeks";
     let of = |server: &Server| server.value(weeks).expect("weeks");
     assert_eq!(of(&target), of(&scene.server));
+    let events = "SELECT GROUP_CONCAT(event_name) FROM information_schema.events WHERE event_schema = 'shop'";
+    assert_eq!(target.value(events).expect("events"), "e");
 }
 
 #[test]

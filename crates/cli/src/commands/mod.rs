@@ -27,7 +27,7 @@ use crate::args::values::Existing;
 use crate::args::{self, Cli, Command, Completions};
 use crate::screen::Screen;
 use crate::settings::config::Config;
-use crate::settings::scratch::Scratch;
+use crate::settings::scratch::{self, Scratch};
 use crate::settings::{self, Compared, Copied};
 use ::report::record::{self, settings as recorded};
 use ::report::summary::{self, Summary};
@@ -98,9 +98,12 @@ fn dump(a: &args::dump::Dump, json: bool, run: &Run, screen: &Screen) -> Result<
         return Ok(exceptions(&found.exceptions));
     }
     // Others may not look into it; the account of the server needs to reach what is below.
-    let scratch = |within| Scratch::new(within, "penstock-files-", 0o711);
     let of_server = match &a.files.from_files {
-        Some(_) => Some(scratch(a.files.scratch.as_deref())?),
+        Some(_) => Some(Scratch::new(
+            a.files.scratch.as_deref(),
+            scratch::OF_FILES,
+            0o711,
+        )?),
         None => None,
     };
     let directory = of_server
@@ -160,7 +163,7 @@ fn dump_snapshot(
     let taken = snapshot_job::with_snapshot(run, take, |used| {
         let beside = used.root.ancestors().nth(2).filter(|_| shares);
         let within = a.files.scratch.as_deref().or(beside);
-        let scratch = Scratch::new(within, "penstock-files-", 0o711)?;
+        let scratch = Scratch::new(within, scratch::OF_FILES, 0o711)?;
         let mut directory = settings::data_directory(&a.files, used.root, scratch.path());
         directory.recover = true;
         directory.of_snapshot(used.id, &used.options);

@@ -4,11 +4,12 @@ use super::around::Outcome;
 use super::{After, control, exceptions, show};
 use crate::args::snapshot::{Restore, Snapshot, Take};
 use crate::screen::Screen;
-use crate::settings;
+use crate::settings::{self, scratch};
 use ::report::summary;
 use ::snapshot::RestoreOptions;
 use base::{Kind, Result};
 use run::Run;
+use std::path::Path;
 
 /// Runs one of its commands.
 pub fn snapshot(command: &Snapshot, run: &Run, screen: &Screen) -> Result<u8> {
@@ -22,7 +23,18 @@ pub fn snapshot(command: &Snapshot, run: &Run, screen: &Screen) -> Result<u8> {
         }
         Snapshot::Clean(a) => {
             let options = settings::snapshot::clean(a);
-            let done = snapshot::clean(run, &settings::snapshot::records()?, &options)?;
+            let records = settings::snapshot::records()?;
+            let made = snapshot::list(&records)?;
+            let done = snapshot::clean(run, &records, &options)?;
+            if !options.dry_run {
+                // Copies of dumps that were killed, and the servers on them, lie beside the snapshots or in the usual place.
+                let beside = made
+                    .iter()
+                    .filter_map(|l| l.content.as_ref()?.directory.parent());
+                for place in beside.chain([Path::new(scratch::USUAL)]) {
+                    scratch::sweep(place, scratch::OF_FILES);
+                }
+            }
             screen.summary(&summary::snapshot_clean(&done));
             Ok(exceptions(&done.left))
         }

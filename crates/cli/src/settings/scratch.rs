@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 /// Where they are made if nothing else is said: `/tmp` is memory on many hosts.
 pub const USUAL: &str = "/var/tmp";
 
+/// How those of dumps from files are called.
+pub const OF_FILES: &str = "penstock-files-";
+
 /// The file whose lock says that the directory is used.
 const LOCK: &str = "in-use";
 
@@ -59,12 +62,24 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.path);
+        remove(&self.path);
     }
 }
 
+/// Removes a directory. What says that it is ours goes last: a kill in between leaves something that the next command knows.
+fn remove(path: &Path) {
+    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+        let _ = match entry.file_type() {
+            Ok(kind) if kind.is_dir() => fs::remove_dir_all(entry.path()),
+            _ if entry.file_name() == LOCK => Ok(()),
+            _ => fs::remove_file(entry.path()),
+        };
+    }
+    let _ = fs::remove_dir_all(path);
+}
+
 /// Removes what killed commands of this user left, and ends servers that still run there.
-fn sweep(within: &Path, prefix: &str) {
+pub fn sweep(within: &Path, prefix: &str) {
     let Ok(entries) = fs::read_dir(within) else {
         return;
     };
@@ -85,7 +100,7 @@ fn sweep(within: &Path, prefix: &str) {
         // Without the file it was made by something else.
         let Ok(lock) = lock else { continue };
         if lock.try_lock().is_ok() && instance::managed::end_within(&path) {
-            let _ = fs::remove_dir_all(&path);
+            remove(&path);
         }
     }
 }

@@ -6,16 +6,16 @@
 
 use crate::targets::{Targets, all_complete, joined, reached};
 use archive::manifest::{MANIFEST, Manifest};
-use archive::marker;
 use base::units::printable;
-use base::{Error, Kind, Result};
+use base::{Error, Kind, Result, failpoint};
 use dump::complete::{Earlier, find, is_in_between};
 use run::{Run, connect, failure};
 use server::filter::is_system_schema;
 use server::quote;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Instant;
-use store::Location;
+use store::{Location, Store};
 
 /// What to copy.
 #[derive(Clone, Debug)]
@@ -33,6 +33,8 @@ pub enum Dumped {
     Now(Box<dump::Summary>),
     /// An earlier run had.
     Earlier(Earlier),
+    /// An earlier run had completed the copy, and was killed before all of the archive was removed: what it lacked.
+    Over(Vec<String>),
 }
 
 impl Dumped {
@@ -40,6 +42,7 @@ impl Dumped {
         match self {
             Dumped::Now(dump) => &dump.exceptions,
             Dumped::Earlier(earlier) => &earlier.exceptions,
+            Dumped::Over(lacking) => lacking,
         }
     }
 }
@@ -72,20 +75,34 @@ impl Summary {
         for load in &self.loads {
             load.acknowledged();
         }
-        remove(&self.place, self.made_place)
+        remove(&self.place, self.made_place, &self.exceptions())
     }
 }
 
 /// Copies from one server into others.
 pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let start = Instant::now();
+    let place = options.dump.to.location();
+    let made_place = is_new(place);
+    if options.dump.resume
+        && let Some(lacking) = over(place)?
+    {
+        return Ok(Summary {
+            dumped: Dumped::Over(lacking),
+            loads: Vec::new(),
+            place: place.clone(),
+            made_place,
+            partial: super::servers::leaves_out(&options.dump),
+            seconds: start.elapsed().as_secs_f64(),
+        });
+    }
     reached(run, &options.loads)?;
     for load in &options.loads {
         fit(run, &options.dump, load)?;
     }
-    let place = options.dump.to.location();
-    let made_place = is_new(place);
     let dumped = dump(run, &options.dump)?;
+    // Whoever has it open alone is the one that removes it.
+    let _alone = alone(place)?;
     let targets = Targets::new(options.loads.len());
     targets.source_is_read(&*run.observer);
     // What was limited was the reading; `pause` and `status` go on with the loads.
@@ -120,6 +137,7 @@ fn fit(run: &Run, dump: &dump::Options, load: &load::Options) -> Result<()> {
         let what = format!("{name} is the source itself");
         return refused(Kind::Target, what, "name another server");
     }
+    dump::not_within(&dump.to, &id)?;
     if id.variable("local_infile") == Some("OFF") {
         let what = format!("LOAD DATA LOCAL is off on {name} (local_infile = OFF)");
         let hint = "SET GLOBAL local_infile = ON while the copy runs, and OFF afterwards";
@@ -161,6 +179,18 @@ fn tables(conn: &mut wire::Conn) -> Result<BTreeSet<(String, String)>> {
         .collect())
 }
 
+/// Keeps other copies from the archive, where its place can do that.
+fn alone(place: &Location) -> Result<Arc<dyn Store>> {
+    place.open_alone(None).map_err(|e| match e.busy() {
+        true => Error::new(
+            Kind::Target,
+            format!("another copy is using the archive in {place}"),
+        )
+        .hint("wait for it, or name another place"),
+        false => failure::store(format_args!("cannot open {place}"), &e),
+    })
+}
+
 /// Whether nothing is there.
 pub fn is_new(place: &Location) -> bool {
     place.path().is_some_and(|path| !path.exists())
@@ -187,30 +217,59 @@ pub fn dump(run: &Run, options: &dump::Options) -> Result<Dumped> {
     dumped.map(|dumped| Dumped::Now(Box::new(dumped)))
 }
 
-/// Removes the archive, when all of it is where it was to go; `made`: with its directory.
-pub fn remove(place: &Location, made: bool) -> Result<()> {
-    let cannot = |e: store::Error| failure::store(format_args!("cannot remove {place}"), &e);
+/// In the place of an archive whose copy is complete, until all of it is removed: what the copy lacked, by name.
+const OVER: &str = "penstock.copied.json";
+
+/// Most bytes of that file.
+const LIMIT: u64 = 16 << 20;
+
+/// What the copy lacked whose archive was there, if that was being removed.
+fn over(place: &Location) -> Result<Option<Vec<String>>> {
+    let store = match place.open(None) {
+        Err(e) if e.not_found() => return Ok(None),
+        store => store.map_err(|e| cannot_remove(place, &e))?,
+    };
+    match store.read_all(OVER, LIMIT) {
+        Err(e) if e.not_found() => Ok(None),
+        Err(e) => Err(cannot_remove(place, &e)),
+        // What was cut off was not written to its end.
+        Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes).unwrap_or_default())),
+    }
+}
+
+fn cannot_remove(place: &Location, e: &store::Error) -> Error {
+    failure::store(format_args!("cannot remove {place}"), e)
+}
+
+/// Goes on with the removal of an archive that was loaded, if a run was killed meanwhile.
+pub fn end_removal(place: &Location) -> Result<()> {
+    match over(place)? {
+        Some(lacking) => remove(place, false, &lacking),
+        None => Ok(()),
+    }
+}
+
+/// Removes the archive, when all of it is where it was to go, but for what is `lacking`; `made`: with its directory.
+pub fn remove(place: &Location, made: bool, lacking: &[String]) -> Result<()> {
+    let cannot = |e: store::Error| cannot_remove(place, &e);
     let store = place.open(None).map_err(cannot)?;
     let unread = |e| failure::archive(format_args!("cannot remove {place}"), &e);
-    let Some(manifest) = Manifest::read(&*store).map_err(unread)? else {
-        return Ok(());
-    };
-    if !is_in_between(&manifest) {
-        return Err(Error::new(
-            Kind::Internal,
-            format!("the archive in {place} was made for keeps"),
-        ));
+    let manifest = Manifest::read(&*store).map_err(unread)?;
+    if manifest.as_ref().is_some_and(|m| !is_in_between(m)) {
+        let what = format!("the archive in {place} was made for keeps");
+        return Err(Error::new(Kind::Internal, what));
     }
-    // What a kill in between leaves is no whole archive.
-    marker::set(&*store, env!("CARGO_PKG_VERSION")).map_err(unread)?;
-    let all = manifest.files.keys().map(String::as_str);
-    for name in [MANIFEST].into_iter().chain(all) {
+    let text = serde_json::to_vec(lacking).unwrap_or_default();
+    store.put(OVER, &text).map_err(cannot)?;
+    let files = manifest.iter().flat_map(|m| m.files.keys());
+    // The manifest says what else is to go.
+    for name in files.map(String::as_str).chain([MANIFEST, OVER]) {
         match store.remove(name) {
             Err(e) if !e.not_found() => return Err(cannot(e)),
             _ => {}
         }
+        failpoint::reached("a file of the archive is removed");
     }
-    marker::clear(&*store).map_err(unread)?;
     if made && let Some(path) = place.path() {
         // Files of others stay, and so does it then.
         let _ = std::fs::remove_dir(path);

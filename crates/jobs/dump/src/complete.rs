@@ -67,6 +67,13 @@ pub fn find(run: &Run, options: &Options) -> Result<Option<Earlier>> {
     }
     let part = |mut options: serde_json::Map<String, serde_json::Value>| {
         options.retain(|name, _| !HOW.contains(&name.as_str()));
+        // In whichever order they are named.
+        for list in options
+            .values_mut()
+            .filter_map(serde_json::Value::as_array_mut)
+        {
+            list.sort_by_key(ToString::to_string);
+        }
         options
     };
     if part(manifest.options) != part(finish::option_map(options)) {

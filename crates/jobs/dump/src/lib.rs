@@ -52,6 +52,7 @@ use run::throttle::Throttle;
 use server::session;
 use server::{Catalog, Identity, Privileges};
 use snapshot::Way;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 use store::{Location, Store};
@@ -205,6 +206,33 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     }
 }
 
+/// Refuses a place in the data directory of a server: what lies there is a schema, or part of one.
+pub fn not_within(place: &Location, id: &Identity) -> Result<()> {
+    let real = |path: &Path| {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let there = path
+            .ancestors()
+            .find_map(|a| Some((a, a.canonicalize().ok()?)));
+        match there {
+            Some((a, real)) => real.join(path.strip_prefix(a).unwrap_or(Path::new(""))),
+            None => path,
+        }
+    };
+    let Some(path) = place.path() else {
+        return Ok(());
+    };
+    let datadir = Path::new(&id.datadir);
+    if id.datadir.is_empty() || !real(path).starts_with(real(datadir)) {
+        return Ok(());
+    }
+    let what = format!(
+        "{place} is in the data directory of a server ({})",
+        id.datadir
+    );
+    Err(Error::new(Kind::Target, printable(&what))
+        .hint("nothing but the server writes there: name another directory"))
+}
+
 /// A server that was looked at: nothing is locked, and nothing is written.
 struct LookedAt<'a> {
     source: Source,
@@ -228,6 +256,7 @@ fn look_at<'a>(run: &Run, options: &'a Options) -> Result<LookedAt<'a>> {
         // Of what is dumped, not of the server that reads it.
         id.datadir = files.datadir.display().to_string();
     }
+    not_within(&options.to, &id)?;
     let source_name = options.source_name(&id);
     run.observer.note(format!("source: {source_name}"));
     let planner = connect::connection(run, &options.source)?;

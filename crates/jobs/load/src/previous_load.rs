@@ -1,10 +1,11 @@
 //! What a target holds of an earlier load of the same data, and how a load that fails can be resumed.
 
 use crate::completion::Completion;
-use crate::journal::Journal;
+use crate::journal::{self, Journal};
 use crate::target::{Target, refused};
 use base::units::printable;
 use base::{Error, Kind, Result};
+use run::failure;
 use server::quote;
 
 /// Reported of a load that left nothing to do.
@@ -60,6 +61,9 @@ impl PreviousLoad {
                 t.run.observer.note(ALREADY_COMPLETE.to_owned());
                 return Ok(PreviousLoad::Completed(completion));
             }
+            if t.options.resume && t.options.is_step {
+                other_journal(t)?;
+            }
             Completion::forget(t, identity);
             if t.options.resume {
                 let what = "there was no interrupted load to resume: this is a new load";
@@ -90,6 +94,27 @@ impl PreviousLoad {
         ));
         Ok(PreviousLoad::Interrupted(Box::new(journal)))
     }
+}
+
+/// Refuses a target with the journal of another load: what was interrupted there had other names, or was of something else.
+fn other_journal(t: &mut Target<'_>) -> Result<()> {
+    let sql = format!(
+        "SELECT table_schema FROM information_schema.tables WHERE table_name = {} LIMIT 1",
+        quote::text(journal::TABLE)
+    );
+    let rows = t.conn.fetch(sql);
+    let rows = rows.map_err(|e| failure::wire("cannot look for journals of loads", e))?;
+    let Some(schema) = rows.into_iter().flatten().flatten().next() else {
+        return Ok(());
+    };
+    let journal = printable(&quote::qualified(
+        &String::from_utf8_lossy(&schema),
+        journal::TABLE,
+    ));
+    Err(refused(format!(
+        "the target has {journal}, the journal of a load that was interrupted, and not of this one"
+    ))
+    .hint("name the schemas and tables as the interrupted command did (--map-schema, --map-table, the selection); or drop what it created"))
 }
 
 impl Input {

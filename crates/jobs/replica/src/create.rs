@@ -114,11 +114,14 @@ pub fn create(run: &Run, options: &Options) -> Result<Summary> {
         return Err(way_out(e, &making.record.made));
     }
     if let Some(via) = &options.via {
+        if let Err(e) = copy::via::end_removal(via.to.location()) {
+            run.observer.warn(e.what);
+        }
         // A run that continued behind the rows has not looked at it.
         let loaded = making.record.made.archive.as_ref();
         let is_it = Given::open(options)
             .is_ok_and(|there| Some(&there.which) == loaded && there.is_in_between());
-        if is_it && let Err(e) = copy::via::remove(via.to.location(), made_place) {
+        if is_it && let Err(e) = copy::via::remove(via.to.location(), made_place, &[]) {
             run.observer
                 .warn(format!("the archive is still there: {}", e.what));
         }

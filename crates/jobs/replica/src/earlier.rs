@@ -6,6 +6,7 @@ use crate::made::Record;
 use crate::options::Options;
 use crate::{execute, refused};
 use base::Result;
+use base::units::printable;
 use run::failure;
 use server::replication::{self, Thread, Words};
 
@@ -93,6 +94,25 @@ pub(crate) fn record(
 
 /// The archive that is named; refused if it is another one than an earlier run has begun to load.
 pub(crate) fn opened(options: &Options, found: Option<&Record>) -> Result<Given> {
+    // Before it is looked for where it may not be.
+    let named = options
+        .copy
+        .loads
+        .first()
+        .map(|l| printable(&l.from.absolute()));
+    if let (Some(made), Some(named)) = (found.map(|r| &r.made), named)
+        && made.copying
+        && let Some(archive) = &made.archive
+        && archive.name != named
+    {
+        return Err(refused(
+            format!(
+                "{named} is not the archive that an earlier run has begun to load, which was {}",
+                archive.name
+            ),
+            "name that one; penstock replica abort --drop-data removes what was made",
+        ));
+    }
     let given = Given::open(options)?;
     match found.map(|r| &r.made) {
         Some(made) if made.copying && made.archive.as_ref() != Some(&given.which) => {

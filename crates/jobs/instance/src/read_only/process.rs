@@ -6,18 +6,20 @@ use crate::managed::account;
 use crate::managed::mysqld::{error_lines, option};
 use crate::managed::program;
 use base::units::printable;
-use base::{Error, Kind, Result};
+use base::{Error, Kind, Result, Secret};
 use run::Run;
 use run::state::storage;
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File};
-use std::os::unix::fs::{DirBuilderExt, lchown};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, lchown};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use wire::Endpoint;
+use wire::serve::Account;
 
 /// How long it may take until it accepts connections.
 const START: Duration = Duration::from_secs(300);
@@ -50,6 +52,8 @@ pub(super) enum Purpose<'a> {
 pub(super) struct Process {
     child: Child,
     directory: PathBuf,
+    /// Whom it lets in; `None`: everybody.
+    account: Option<Account>,
 }
 
 /// Where things are in the scratch directory.
@@ -61,6 +65,7 @@ const TEMPORARY: &str = "tmp";
 impl Process {
     /// Starts a server on a data directory, with its socket, log and temporary files in `directory`.
     pub(super) fn start(
+        run: &Run,
         original: &Original,
         datadir: &Path,
         directory: &Path,
@@ -87,6 +92,10 @@ impl Process {
         made.and_then(|()| user.map_or(Ok(()), |uid| lchown(&temporary, Some(uid), None)))
             .and_then(|()| user.map_or(Ok(()), |uid| lchown(directory, Some(uid), None)))
             .map_err(|e| storage("create", &temporary, &e))?;
+        let account = match (mariadb, purpose) {
+            (true, Purpose::Read) => Some(made_at_start(directory, user)?),
+            _ => None,
+        };
         let log = directory.join(LOG);
         let output = File::create(&log).map_err(|e| storage("create", &log, &e))?;
         let failed = |e| storage("run", &program, &e);
@@ -107,13 +116,15 @@ impl Process {
         let mut process = Process {
             child,
             directory: directory.to_owned(),
+            account,
         };
-        process.wait(&log, &program, datadir, purpose)?;
+        process.wait(run, &log, &program, datadir, purpose)?;
         Ok(process)
     }
 
     fn wait(
         &mut self,
+        run: &Run,
         log: &Path,
         program: &Path,
         datadir: &Path,
@@ -121,6 +132,7 @@ impl Process {
     ) -> Result<()> {
         let end = Instant::now() + START;
         loop {
+            run.check()?;
             if UnixStream::connect(self.directory.join(SOCKET)).is_ok() {
                 return Ok(());
             }
@@ -139,7 +151,7 @@ impl Process {
     }
 
     /// Shuts it down cleanly.
-    pub(super) fn stop(mut self) -> Result<()> {
+    pub(super) fn stop(mut self, run: &Run) -> Result<()> {
         let pid = rustix::process::Pid::from_child(&self.child);
         let failed = |why: String| {
             Error::new(
@@ -151,6 +163,7 @@ impl Process {
             .map_err(|e| failed(e.to_string()))?;
         let end = Instant::now() + SHUTDOWN;
         loop {
+            run.check()?;
             match self.child.try_wait() {
                 Ok(Some(status)) if status.success() => return Ok(()),
                 Ok(Some(status)) => return Err(failed(status.to_string())),
@@ -161,9 +174,15 @@ impl Process {
         }
     }
 
-    /// How to connect to it: its accounts are not asked.
+    /// How to connect to it: the accounts of the original are not asked.
     pub(super) fn wire(&self) -> wire::Options {
-        wire::Options::new(Endpoint::Unix(self.directory.join(SOCKET)), "root")
+        let socket = Endpoint::Unix(self.directory.join(SOCKET));
+        let Some(account) = &self.account else {
+            return wire::Options::new(socket, "root");
+        };
+        let mut options = wire::Options::new(socket, &account.user);
+        options.password = Some(account.password.clone());
+        options
     }
 }
 
@@ -173,6 +192,31 @@ impl Drop for Process {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// What a server does when it starts.
+const AT_START: &str = "at-start.sql";
+
+/// An account that MariaDB makes when it starts, in its own copy of the grant tables: one that reads no grant tables knows no
+/// events either.
+fn made_at_start(directory: &Path, user: Option<u32>) -> Result<Account> {
+    let path = directory.join(AT_START);
+    let failed = |e: std::io::Error| storage("create", &path, &e);
+    let mut account = Account::random().map_err(failed)?;
+    // Rules on passwords ask for these.
+    account.password = Secret::new(format!("{}-A1z", account.password.reveal()));
+    let name = format!("{}@localhost", account.user);
+    let text = format!(
+        "CREATE USER {name} IDENTIFIED BY '{}';\nGRANT ALL PRIVILEGES ON *.* TO {name} WITH GRANT OPTION;\n",
+        account.password.reveal()
+    );
+    let mut new = fs::OpenOptions::new();
+    let mut file = (new.write(true).create_new(true).mode(0o600).open(&path)).map_err(failed)?;
+    file.write_all(text.as_bytes()).map_err(failed)?;
+    if let Some(uid) = user {
+        lchown(&path, Some(uid), None).map_err(failed)?;
+    }
+    Ok(account)
 }
 
 /// The account for `--user`.
@@ -199,8 +243,6 @@ fn arguments(
     list.extend(
         [
             "--skip-networking",
-            // Its accounts are those of the original, with passwords that nobody has told us; only its socket leads to it.
-            "--skip-grant-tables",
             "--event-scheduler=OFF",
             "--innodb-buffer-pool-size=128M",
             "--innodb-buffer-pool-dump-at-shutdown=0",
@@ -209,6 +251,11 @@ fn arguments(
         ]
         .map(OsString::from),
     );
+    // Its accounts are those of the original, with passwords that nobody has told us; only its socket leads to it.
+    match (mariadb, purpose) {
+        (true, Purpose::Read) => list.push(option("--init-file=", &directory.join(AT_START))),
+        _ => list.push("--skip-grant-tables".into()),
+    }
     match purpose {
         Purpose::Read => {
             list.extend(["--innodb-read-only=1", "--skip-log-bin"].map(OsString::from))
@@ -254,6 +301,10 @@ fn not_started(log: &str, program: &Path, datadir: &Path, purpose: Purpose<'_>) 
         "not shut down cleanly",
         "read-only mode. Can't",
     ];
+    if log.contains("No space left") || log.contains("error 28") {
+        return Error::new(Kind::Storage, printable(&text))
+            .hint("make room there, or name another directory with --scratch");
+    }
     let error = Error::new(Kind::Failed, printable(&text));
     if purpose == Purpose::Read && unclean.iter().any(|u| log.contains(u)) {
         return error.hint("the data directory was not shut down cleanly: --recover has a copy of it recovered in the scratch directory, and reads that; or start the server once and shut it down");
@@ -277,6 +328,7 @@ impl ReadOnlyServer {
         let datadir = options.scratch.join(DATA);
         let copied = directory::create(run, &original, &datadir, user(&original)?)?;
         let process = Process::start(
+            run,
             &original,
             &datadir,
             &options.scratch,

@@ -50,6 +50,7 @@ pub fn recover(run: &Run, original: &Original, options: &Options) -> Result<Reco
     let index = original.binary_log_index()?;
     let index = index.as_deref().and_then(Path::file_name).map(Path::new);
     let process = Process::start(
+        run,
         original,
         &copy,
         &directory,
@@ -59,7 +60,7 @@ pub fn recover(run: &Run, original: &Original, options: &Options) -> Result<Reco
     let mut conn = connect::untracked(&process.wire())?;
     wait_for_rollback(run, &mut conn)?;
     conn.quit();
-    process.stop()?;
+    process.stop(run)?;
     // The recovering server has begun a log of its own after it.
     let last = original.binary_log_end()?.map(|(name, _)| name);
     let end = |name: String| {

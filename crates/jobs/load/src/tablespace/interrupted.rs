@@ -66,10 +66,15 @@ pub fn clear(
     }
     for table in methods.physical_tables(plan) {
         let name = qualified(table);
-        if has_rows(t, &name)? {
+        match has_rows(t, &name)? {
+            // The load had not come to it.
+            None => continue,
             // Rows of the load would be in the journal: these are another session's, and are not dropped.
-            methods.use_sql(&name, "they hold rows that no load has entered");
-            continue;
+            Some(true) => {
+                methods.use_sql(&name, "they hold rows that no load has entered");
+                continue;
+            }
+            Some(false) => {}
         }
         t.execute(
             &format!("DROP TABLE IF EXISTS {name}"),
@@ -100,12 +105,12 @@ fn confirmed_datadir(t: &mut Target<'_>, home: &str) -> Result<Option<Datadir>> 
     Ok(confirmed.then_some(datadir))
 }
 
-/// Whether a table exists and has rows.
-fn has_rows(t: &mut Target<'_>, name: &str) -> Result<bool> {
+/// Whether a table has rows; `None` if there is no such table.
+fn has_rows(t: &mut Target<'_>, name: &str) -> Result<Option<bool>> {
     match t.conn.fetch(format!("SELECT 1 FROM {name} LIMIT 1")) {
-        Ok(rows) => Ok(!rows.is_empty()),
-        // 1146: it has not been created, or another session has dropped it.
-        Err(e) if e.code() == Some(1146) => Ok(false),
+        Ok(rows) => Ok(Some(!rows.is_empty())),
+        // It has not been created, or another session has dropped it; MySQL says so of its schema.
+        Err(e) if matches!(e.code(), Some(1146 | 1049)) => Ok(None),
         Err(e) => Err(failure::wire(
             format_args!("cannot look into table {name}"),
             e,

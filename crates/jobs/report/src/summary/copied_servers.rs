@@ -69,12 +69,19 @@ pub fn copied_via(d: &via::Summary) -> Summary {
                 s.add(item);
             }
         }
+        Dumped::Over(_) => {
+            s.add(Item::new("copied").line(
+                "nothing to do: an earlier run had completed the copy; what it had left of the archive is removed",
+            ));
+        }
         Dumped::Earlier(earlier) => {
-            let from = format!("{}, as it was at {}", earlier.server, earlier.moment);
+            let from = format!(
+                "{}, by an archive that an earlier run had made at {}",
+                earlier.server, earlier.moment
+            );
             s.add(
                 Item::new("from")
                     .shown(&from)
-                    .line("the archive had been made by an earlier run")
                     .key("source", &earlier.server)
                     .key("moment", &earlier.moment),
             );
@@ -93,6 +100,7 @@ pub fn copied_via(d: &via::Summary) -> Summary {
             &read.not_seen
         }
         Dumped::Earlier(earlier) => &earlier.not_seen,
+        Dumped::Over(_) => &Vec::new(),
     };
     s.add(
         Item::new("not seen")
