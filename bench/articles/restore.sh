@@ -56,9 +56,12 @@ article_restore() {
     installed_target
     restore_penstock 'penstock, its archive by SQL, --tune=max' penstock load "$WORK/archive" "${TO_TARGET[@]}" --import-mode sql --tune max
     installed_target
-    restore_penstock 'penstock, its archive as tablespaces' penstock load "$WORK/archive" "${TO_TARGET[@]}" --import-mode tablespace
+    # What is imported so is in no binary log.
+    restore_penstock 'penstock, its archive as tablespaces' penstock load "$WORK/archive" "${TO_TARGET[@]}" --import-mode tablespace --skip-binlog
+    grep -q '^ *as tablespaces ' "$WORK/out" || die 'the table was not imported as a tablespace' "see $WORK/out"
     stoppable_target
-    restore_penstock 'penstock, its archive into a stopped server' penstock load "$WORK/archive" "${TO_TARGET[@]}" --import-mode offline --server-command "sh $WORK/target.sh"
+    restore_penstock 'penstock, its archive into a stopped server' penstock load "$WORK/archive" "${TO_TARGET[@]}" --import-mode offline --server-command "sh $WORK/target.sh" --skip-binlog
+    grep -q '^ *as tablespaces ' "$WORK/out" || die 'the table was not imported as a tablespace' "see $WORK/out"
     server_down target
     server_down source
 
