@@ -37,7 +37,9 @@ bench_files() {
         files_dumps 'penstock dump, by SQL' "$SOURCE_PID" --socket "$SOURCE_SOCKET" --user root
         files_dumps 'penstock dump --from-snapshot' "$SOURCE_PID" --socket "$SOURCE_SOCKET" --user root --from-snapshot reflink --mysqld "$program"
     done
-    testkit server down --dir "$LOOP_DIRECTORY/source" >"$WORK/out"
+    # Cleanly, and its files stay.
+    testkit sql --socket "$SOURCE_SOCKET" SHUTDOWN >"$WORK/out"
+    while [[ -e /proc/$SOURCE_PID ]]; do sleep 0.1; done
     for ((RUN = 1; RUN <= runs; RUN++)); do
         title "Run $RUN of $runs, the server shut down"
         files_dumps 'penstock dump --from-files' 0 --from-files "$LOOP_DIRECTORY/source/data" --mysqld "$program"
