@@ -2,7 +2,6 @@
 //! without a word.
 
 use crate::kit::fixtures::fixture;
-use crate::kit::same::definitions;
 use crate::kit::waiting::until;
 use crate::kit::{Done, Pair, Tool, both, own_server};
 use rustix::process::Signal;
@@ -54,8 +53,7 @@ fn a_copy_is_equal(pair: &Pair) {
     assert!(!done.said().contains("archive"), "{}", done.said());
     pair.same_checksums();
     for schema in ["rich", "odd `name", "big"] {
-        let (source, target) = (pair.source(), pair.target());
-        assert_eq!(definitions(source, schema), definitions(target, schema));
+        pair.same_definitions(schema);
     }
     pair.verify_servers(&[]).ok();
     // Nothing of the copy itself is left.
@@ -89,8 +87,7 @@ fn many_tables_are_created_at_the_same_time(pair: &Pair) {
     }
     pair.fill(&script);
     let equal = || {
-        let of = |server: &Server| definitions(server, "many");
-        assert_eq!(of(pair.source()), of(pair.target()));
+        pair.same_definitions("many");
         pair.same_checksums();
     };
     copy(pair.source(), &[pair.target()], &["--threads", "4"]).code(3);

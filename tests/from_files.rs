@@ -192,6 +192,9 @@ fn the_archive_is_that_of_sql(kind: Kind) {
         scene.fill(&script);
     }
     scene.fill(HISTORY);
+    scene.fill(
+        "CREATE EVENT h.e ON SCHEDULE EVERY 1 DAY DISABLE DO DO 1; CREATE PROCEDURE h.p() DO 1;",
+    );
     scene.by_sql("sql").code(3);
     scene.server.stop().expect("it shuts down");
     let before = state(&scene.server.datadir());

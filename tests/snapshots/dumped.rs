@@ -61,6 +61,49 @@ fn files_that_are_cloned_are_dumped(kind: Kind) {
     }
 }
 
+each_kind!(a_copy_that_shares_nothing_outlives_its_snapshot; mysql, mariadb);
+/// As with LVM: the snapshot is gone before rows are read.
+fn a_copy_that_shares_nothing_outlives_its_snapshot(kind: Kind) {
+    let Some(mut scene) = Scene::on("xfs", kind, false) else {
+        return;
+    };
+    scene.fill();
+    let writes = Writes::begin(&scene.server);
+    writes.until_they_move();
+    let elsewhere = scene.path("scratch");
+    std::fs::create_dir(&elsewhere).expect("a directory");
+    let elsewhere = elsewhere.to_str().expect("a path");
+    let run = scene
+        .dump("reflink", &["--schemas", "shop", "--scratch", elsewhere])
+        .env("PENSTOCK_STOP_AT", "the catalog is read#1")
+        .start();
+    run.until_stopped();
+    let tool = scene.tool(&["snapshot", "list", "--json"]);
+    assert_eq!(
+        tool.run().ok().summary()["snapshots"],
+        serde_json::json!([])
+    );
+    writes.until_they_move();
+    writes.end();
+    run.signal(rustix::process::Signal::CONT);
+    let dumped = run.wait().ok().summary();
+    scene.is_of_its_moment(&dumped, SUMS, |_| {});
+    assert_eq!(
+        std::fs::read_dir(elsewhere).expect("a directory").count(),
+        0
+    );
+    // Nothing is written into the directory of the server.
+    let within = scene.server.datadir().join("new");
+    scene
+        .tool(&["dump", "--from-snapshot", "reflink"])
+        .args([scene.server.uri(), "--to".to_owned()])
+        .arg(&within)
+        .run()
+        .code(10)
+        .says(&["is in the data directory of a server"]);
+    assert!(!within.exists());
+}
+
 each_kind!(a_subvolume_is_dumped; mysql, mariadb);
 fn a_subvolume_is_dumped(kind: Kind) {
     if let Some(mut scene) = Scene::on("btrfs", kind, true) {

@@ -8,6 +8,7 @@ mod config;
 mod control;
 mod each;
 mod forecast;
+mod from_snapshot;
 mod metrics;
 mod point_in_time;
 mod preflight;
@@ -34,14 +35,12 @@ use ::report::summary::{self, Summary};
 use ::snapshot as snapshot_job;
 use base::{Cancel, Error, Kind, Result};
 use clap::CommandFactory;
-use dump::from_files::{DataDirectory, Readable};
 use encryption::Place;
 use instance::doctor;
 use run::Run;
 use run::control::Request;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 use store::Location;
 
 /// Runs the verb; returns the exit code of a run that completed.
@@ -133,7 +132,7 @@ fn dump(a: &args::dump::Dump, json: bool, run: &Run, screen: &Screen) -> Result<
         |run| match (&directory, &replica, &snapshot) {
             (Some(directory), ..) => dump::from_files::run(run, directory, &options),
             (None, Some(replica), _) => dump::from_replica::run(run, replica, &options),
-            (None, None, Some(take)) => dump_snapshot(run, a, take, &options),
+            (None, None, Some(take)) => from_snapshot::dump(run, &a.files, take, &options),
             (None, None, None) => dump::run(run, &options),
         },
         |done| {
@@ -144,73 +143,6 @@ fn dump(a: &args::dump::Dump, json: bool, run: &Run, screen: &Screen) -> Result<
     )?;
     show(run, screen, &mut kept.summary);
     Ok(report::code(&kept, exceptions(&kept.done.exceptions), run))
-}
-
-/// A snapshot of the server's files, its rows, and no snapshot any more.
-fn dump_snapshot(
-    run: &Run,
-    a: &args::dump::Dump,
-    take: &snapshot_job::TakeOptions,
-    options: &dump::Options,
-) -> Result<dump::Summary> {
-    let begin = Instant::now();
-    rows::new_archive::check(&options.to)?;
-    // A copy that shares blocks with the snapshot costs room as long as it is there, so that is watched all the while.
-    let shares = matches!(
-        take.method,
-        snapshot_job::Method::Reflink | snapshot_job::Method::Btrfs
-    );
-    let taken = snapshot_job::with_snapshot(run, take, |used| {
-        let beside = used.root.ancestors().nth(2).filter(|_| shares);
-        let within = a.files.scratch.as_deref().or(beside);
-        let scratch = Scratch::new(within, scratch::OF_FILES, 0o711)?;
-        let mut directory = settings::data_directory(&a.files, used.root, scratch.path());
-        directory.recover = true;
-        directory.of_snapshot(used.id, &used.options);
-        directory.snapshot_of = Some(Arc::new(dump::SnapshotOf {
-            id: used.id.clone(),
-            name: format!("{}, a snapshot of its files", used.from),
-            position: used.position.clone(),
-            mode: format!(
-                "a snapshot of the files ({}), under {}",
-                take.method.name(),
-                used.locked.mode
-            ),
-            lock_ms: used.locked.commits_ms,
-            wait_ms: used.locked.waited_ms,
-        }));
-        let readable = dump::from_files::readable(run, &directory, options)?;
-        Ok(match shares {
-            true => {
-                let done = dump::from_files::dump(run, &directory, readable, options)?;
-                Read::All(Box::new(done))
-            }
-            false => Read::Copied(Box::new((scratch, directory, readable))),
-        })
-    });
-    let (read, not_removed) = taken.map_err(settings::snapshot::in_words_of_dump)?;
-    let mut done = match read {
-        Read::All(done) => *done,
-        Read::Copied(copied) => {
-            let (_scratch, directory, readable) = *copied;
-            dump::from_files::dump(run, &directory, readable, options)?
-        }
-    };
-    if let Some(e) = not_removed {
-        done.exceptions.push(format!(
-            "{}: penstock snapshot clean removes what is left",
-            e.what
-        ));
-    }
-    done.seconds = begin.elapsed().as_secs_f64();
-    Ok(done)
-}
-
-/// How far a dump is when its snapshot goes.
-enum Read {
-    All(Box<dump::Summary>),
-    /// The files are copied, and nothing reads the snapshot any more.
-    Copied(Box<(Scratch, DataDirectory, Readable)>),
 }
 
 fn load(a: &args::load::Load, run: &Run, screen: &Screen) -> Result<u8> {

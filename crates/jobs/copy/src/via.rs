@@ -10,6 +10,7 @@ use base::units::printable;
 use base::{Error, Kind, Result, failpoint};
 use dump::complete::{Earlier, find, is_in_between};
 use run::{Run, connect, failure};
+use serde::{Deserialize, Serialize};
 use server::filter::is_system_schema;
 use server::quote;
 use std::collections::BTreeSet;
@@ -56,6 +57,10 @@ pub struct Summary {
     pub loads: Vec<load::Summary>,
     /// Where the archive is, for [`Summary::end`].
     place: Location,
+    /// Tells this copy from another one by way of the same place.
+    command: String,
+    /// Keeps other copies from the archive.
+    _held: Held,
     /// Whether this run has made that place.
     made_place: bool,
     /// Whether a part of the source was left out: its log changes more than that.
@@ -75,7 +80,11 @@ impl Summary {
         for load in &self.loads {
             load.acknowledged();
         }
-        remove(&self.place, self.made_place, &self.exceptions())
+        let copied = Copied {
+            command: self.command.clone(),
+            lacking: self.exceptions(),
+        };
+        remove(&self.place, self.made_place, &copied)
     }
 }
 
@@ -84,25 +93,33 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     let start = Instant::now();
     let place = options.dump.to.location();
     let made_place = is_new(place);
+    let command = command(options);
+    let summary = |dumped, loads, held| Summary {
+        dumped,
+        loads,
+        place: place.clone(),
+        command: command.clone(),
+        _held: held,
+        made_place,
+        partial: super::servers::leaves_out(&options.dump),
+        seconds: start.elapsed().as_secs_f64(),
+    };
     if options.dump.resume
-        && let Some(lacking) = over(place)?
+        && let Some(copied) = over(place)?
     {
-        return Ok(Summary {
-            dumped: Dumped::Over(lacking),
-            loads: Vec::new(),
-            place: place.clone(),
-            made_place,
-            partial: super::servers::leaves_out(&options.dump),
-            seconds: start.elapsed().as_secs_f64(),
-        });
+        let held = hold(place)?;
+        if copied.command == command {
+            return Ok(summary(Dumped::Over(copied.lacking), Vec::new(), held));
+        }
+        // Of another copy, which was complete: this one begins.
+        remove(place, false, &copied)?;
     }
     reached(run, &options.loads)?;
     for load in &options.loads {
         fit(run, &options.dump, load)?;
     }
     let dumped = dump(run, &options.dump)?;
-    // Whoever has it open alone is the one that removes it.
-    let _alone = alone(place)?;
+    let held = hold(place)?;
     let targets = Targets::new(options.loads.len());
     targets.source_is_read(&*run.observer);
     // What was limited was the reading; `pause` and `status` go on with the loads.
@@ -117,14 +134,23 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
     };
     run.check().map_err(kept)?;
     let loads = all_complete(loaded, targets.failed()).map_err(kept)?;
-    Ok(Summary {
-        dumped,
-        loads,
-        place: place.clone(),
-        made_place,
-        partial: super::servers::leaves_out(&options.dump),
-        seconds: start.elapsed().as_secs_f64(),
-    })
+    Ok(summary(dumped, loads, held))
+}
+
+/// What is copied, from where and to where.
+fn command(options: &Options) -> String {
+    let mut all = blake3::Hasher::new();
+    let mut add = |text: String| {
+        all.update(text.as_bytes());
+        all.update(&[0]);
+    };
+    add(options.dump.source.endpoint.to_string());
+    add(format!("{:?}", dump::complete::part(&options.dump)));
+    let of = |load: &load::Options| format!("{} {:?}", load.target.endpoint, load.names);
+    let mut targets: Vec<String> = options.loads.iter().map(of).collect();
+    targets.sort();
+    targets.into_iter().for_each(add);
+    all.finalize().to_hex().to_string()
 }
 
 /// Refuses, before hours of dumping, a target that no load could use.
@@ -179,16 +205,30 @@ fn tables(conn: &mut wire::Conn) -> Result<BTreeSet<(String, String)>> {
         .collect())
 }
 
-/// Keeps other copies from the archive, where its place can do that.
-fn alone(place: &Location) -> Result<Arc<dyn Store>> {
-    place.open_alone(None).map_err(|e| match e.busy() {
+/// An archive in between that is used.
+#[derive(Clone)]
+pub struct Held {
+    _store: Arc<dyn Store>,
+}
+
+impl std::fmt::Debug for Held {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Held")
+    }
+}
+
+/// Keeps other copies from the archive, where its place can do that: whoever has it is the one that removes it.
+pub fn hold(place: &Location) -> Result<Held> {
+    let opened = place.open_alone(None);
+    let opened = opened.map_err(|e| match e.busy() {
         true => Error::new(
             Kind::Target,
             format!("another copy is using the archive in {place}"),
         )
         .hint("wait for it, or name another place"),
         false => failure::store(format_args!("cannot open {place}"), &e),
-    })
+    });
+    opened.map(|store| Held { _store: store })
 }
 
 /// Whether nothing is there.
@@ -217,14 +257,23 @@ pub fn dump(run: &Run, options: &dump::Options) -> Result<Dumped> {
     dumped.map(|dumped| Dumped::Now(Box::new(dumped)))
 }
 
-/// In the place of an archive whose copy is complete, until all of it is removed: what the copy lacked, by name.
+/// A copy that is complete.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Copied {
+    /// Tells it from others by way of the same place; nothing where something else does.
+    command: String,
+    /// What it lacked, by name.
+    lacking: Vec<String>,
+}
+
+/// In the place of an archive whose copy is complete, until all of it is removed: JSON of [`Copied`].
 const OVER: &str = "penstock.copied.json";
 
 /// Most bytes of that file.
 const LIMIT: u64 = 16 << 20;
 
-/// What the copy lacked whose archive was there, if that was being removed.
-fn over(place: &Location) -> Result<Option<Vec<String>>> {
+/// The copy whose archive was there, if that was being removed.
+fn over(place: &Location) -> Result<Option<Copied>> {
     let store = match place.open(None) {
         Err(e) if e.not_found() => return Ok(None),
         store => store.map_err(|e| cannot_remove(place, &e))?,
@@ -244,13 +293,13 @@ fn cannot_remove(place: &Location, e: &store::Error) -> Error {
 /// Goes on with the removal of an archive that was loaded, if a run was killed meanwhile.
 pub fn end_removal(place: &Location) -> Result<()> {
     match over(place)? {
-        Some(lacking) => remove(place, false, &lacking),
+        Some(copied) => remove(place, false, &copied),
         None => Ok(()),
     }
 }
 
-/// Removes the archive, when all of it is where it was to go, but for what is `lacking`; `made`: with its directory.
-pub fn remove(place: &Location, made: bool, lacking: &[String]) -> Result<()> {
+/// Removes the archive, when all of it is where it was to go; `made`: with its directory.
+pub fn remove(place: &Location, made: bool, copied: &Copied) -> Result<()> {
     let cannot = |e: store::Error| cannot_remove(place, &e);
     let store = place.open(None).map_err(cannot)?;
     let unread = |e| failure::archive(format_args!("cannot remove {place}"), &e);
@@ -259,8 +308,9 @@ pub fn remove(place: &Location, made: bool, lacking: &[String]) -> Result<()> {
         let what = format!("the archive in {place} was made for keeps");
         return Err(Error::new(Kind::Internal, what));
     }
-    let text = serde_json::to_vec(lacking).unwrap_or_default();
-    store.put(OVER, &text).map_err(cannot)?;
+    store
+        .put(OVER, archive::meta::to_json(copied).as_bytes())
+        .map_err(cannot)?;
     let files = manifest.iter().flat_map(|m| m.files.keys());
     // The manifest says what else is to go.
     for name in files.map(String::as_str).chain([MANIFEST, OVER]) {

@@ -8,6 +8,7 @@ use base::units::printable;
 use base::{Error, Kind, Result};
 use rows::archives;
 use run::{Run, failure};
+use serde_json::{Map, Value};
 
 /// How a dump was made, and not what is in it.
 const HOW: [&str; 4] = ["threads", "compression", "bytesPerChunk", "consistent"];
@@ -65,18 +66,7 @@ pub fn find(run: &Run, options: &Options) -> Result<Option<Earlier>> {
     if !archives::is_of(of, &looked.source.id) {
         return refused(format!("of another server ({server})"), other);
     }
-    let part = |mut options: serde_json::Map<String, serde_json::Value>| {
-        options.retain(|name, _| !HOW.contains(&name.as_str()));
-        // In whichever order they are named.
-        for list in options
-            .values_mut()
-            .filter_map(serde_json::Value::as_array_mut)
-        {
-            list.sort_by_key(ToString::to_string);
-        }
-        options
-    };
-    if part(manifest.options) != part(finish::option_map(options)) {
+    if in_order(manifest.options) != part(options) {
         let what = "of another part of the server than this command is about";
         return refused(what.to_owned(), other);
     }
@@ -86,6 +76,20 @@ pub fn find(run: &Run, options: &Options) -> Result<Option<Earlier>> {
         exceptions: manifest.consistency.exceptions,
         not_seen: looked.not_seen,
     }))
+}
+
+/// Which part of the server is dumped, and not how.
+pub fn part(options: &Options) -> Map<String, Value> {
+    in_order(finish::option_map(options))
+}
+
+/// Options as they stand in a manifest, without how it was made, and lists in whichever order they were named.
+fn in_order(mut options: Map<String, Value>) -> Map<String, Value> {
+    options.retain(|name, _| !HOW.contains(&name.as_str()));
+    for list in options.values_mut().filter_map(Value::as_array_mut) {
+        list.sort_by_key(ToString::to_string);
+    }
+    options
 }
 
 /// Whether a copy has made it, and removes it when it is loaded.

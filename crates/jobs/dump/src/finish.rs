@@ -11,6 +11,7 @@ use archive::manifest::{self, ChunkEntry, GeneratedRecord, TableRecord};
 use archive::meta::{self, Capability, Done, Root};
 use archive::{FileRecord, Manifest, RowDigest, WriteOptions};
 use base::{Result, failpoint};
+use rows::archives;
 use rows::generated::Kept;
 use run::Run;
 use run::failure;
@@ -224,37 +225,19 @@ pub fn head(options: &Options, facts: &Facts<'_>) -> Manifest {
 
 /// The server, the moment, and how it was had.
 fn about(manifest: &mut Manifest, options: &Options, facts: &Facts<'_>) {
-    let p = &facts.achieved.position;
     let id = facts.dumped(options);
     manifest.created = manifest::Created {
         begin: facts.begin.to_string(),
         end: jiff::Timestamp::now().to_string(),
     };
-    manifest.source = manifest::Source {
-        flavour: id.flavour.to_string(),
-        version: id.version_text.clone(),
-        uuid: id.uuid.clone().unwrap_or_default(),
-        hostname: id.hostname.clone(),
-        port: id.port,
-        socket: id.socket.clone(),
-        datadir: id.datadir.clone(),
-        settings: BTreeMap::new(),
-    };
+    manifest.source = archives::source(id);
     manifest.consistency = manifest::Consistency {
         mode: facts.achieved.mode.clone(),
         lock_ms: facts.achieved.lock_ms.ceil() as u64,
         exceptions: facts.exceptions.to_vec(),
         tables_without_rows: facts.without_rows.to_vec(),
     };
-    manifest.position = manifest::Position {
-        binlog_file: p.binlog_file.clone(),
-        binlog_position: p.binlog_position,
-        server_time: p.server_time,
-        gtid_executed: p.gtid_executed.clone(),
-        gtid_binlog_pos: p.gtid_binlog_pos.clone(),
-        gtid_slave_pos: p.gtid_slave_pos.clone(),
-        sources: p.sources.iter().map(source_position).collect(),
-    };
+    manifest.position = archives::position(&facts.achieved.position);
     manifest.options = option_map(options);
 }
 
@@ -313,19 +296,6 @@ fn close_series(store: &dyn Store, options: &Options, facts: &Facts<'_>) -> arch
         }
     }
     Ok(())
-}
-
-fn source_position(p: &server::SourcePosition) -> manifest::SourcePosition {
-    manifest::SourcePosition {
-        channel: p.channel.clone(),
-        host: p.host.clone(),
-        port: p.port,
-        server_id: p.server_id,
-        server_uuid: p.server_uuid.clone(),
-        file: p.file.clone(),
-        position: p.position,
-        exact: p.exact,
-    }
 }
 
 fn root_metadata(options: &Options, facts: &Facts<'_>) -> Root {

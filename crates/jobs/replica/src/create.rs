@@ -9,7 +9,7 @@ use crate::options::{Account, Address, Options};
 use crate::summary::Summary;
 use crate::{account, catch_up, compare, of_copied, of_new, of_source, refused, warming};
 use base::{Error, Kind, Result, failpoint};
-use copy::via::Dumped;
+use copy::via::{Copied, Dumped};
 use run::applier::start_left;
 use run::{Run, connect, failure};
 use server::quote;
@@ -59,6 +59,7 @@ pub fn create(run: &Run, options: &Options) -> Result<Summary> {
             empty(&mut new)?;
         }
         if let Some(via) = &options.via {
+            dump::not_within(&via.to, &new.id)?;
             if nothing_begun {
                 made_place = copy::via::is_new(via.to.location());
                 if let Dumped::Now(now) = copy::via::dump(run, via)? {
@@ -76,6 +77,10 @@ pub fn create(run: &Run, options: &Options) -> Result<Summary> {
     if given.is_none() && options.via.is_some() && !complete {
         given = Some(opened(options, found.as_ref())?);
     }
+    let _held = match (&options.via, &given) {
+        (Some(via), Some(_)) => Some(copy::via::hold(via.to.location())?),
+        _ => None,
+    };
     let from_replica = copied_replica(run, &source, options)?;
     let address = address(
         options.address.as_ref(),
@@ -121,7 +126,9 @@ pub fn create(run: &Run, options: &Options) -> Result<Summary> {
         let loaded = making.record.made.archive.as_ref();
         let is_it = Given::open(options)
             .is_ok_and(|there| Some(&there.which) == loaded && there.is_in_between());
-        if is_it && let Err(e) = copy::via::remove(via.to.location(), made_place, &[]) {
+        if is_it
+            && let Err(e) = copy::via::remove(via.to.location(), made_place, &Copied::default())
+        {
             run.observer
                 .warn(format!("the archive is still there: {}", e.what));
         }

@@ -1,11 +1,12 @@
 //! How a job opens an archive.
 
 use crate::table_plan::RowChoice;
-use archive::Archive;
+use archive::{Archive, manifest};
 use base::units::printable;
 use base::{Error, Kind, Result};
 use encryption::Place;
 use run::failure;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::{Location, Store};
 
@@ -87,8 +88,45 @@ pub fn place_error(from: &Place, e: &encryption::Error) -> Error {
     }
 }
 
+/// A position as manifests have it.
+pub fn position(p: &server::Position) -> manifest::Position {
+    let source = |s: &server::SourcePosition| manifest::SourcePosition {
+        channel: s.channel.clone(),
+        host: s.host.clone(),
+        port: s.port,
+        server_id: s.server_id,
+        server_uuid: s.server_uuid.clone(),
+        file: s.file.clone(),
+        position: s.position,
+        exact: s.exact,
+    };
+    manifest::Position {
+        binlog_file: p.binlog_file.clone(),
+        binlog_position: p.binlog_position,
+        server_time: p.server_time,
+        gtid_executed: p.gtid_executed.clone(),
+        gtid_binlog_pos: p.gtid_binlog_pos.clone(),
+        gtid_slave_pos: p.gtid_slave_pos.clone(),
+        sources: p.sources.iter().map(source).collect(),
+    }
+}
+
+/// A server as manifests have it, without its settings.
+pub fn source(id: &server::Identity) -> manifest::Source {
+    manifest::Source {
+        flavour: id.flavour.to_string(),
+        version: id.version_text.clone(),
+        uuid: id.uuid.clone().unwrap_or_default(),
+        hostname: id.hostname.clone(),
+        port: id.port,
+        socket: id.socket.clone(),
+        datadir: id.datadir.clone(),
+        settings: BTreeMap::new(),
+    }
+}
+
 /// Whether an archive is of this server.
-pub fn is_of(of: &archive::manifest::Source, id: &server::Identity) -> bool {
+pub fn is_of(of: &manifest::Source, id: &server::Identity) -> bool {
     match id.uuid.as_deref().filter(|_| !of.uuid.is_empty()) {
         Some(uuid) => uuid == of.uuid,
         None => {

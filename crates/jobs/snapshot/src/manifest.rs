@@ -4,7 +4,8 @@
 //! relative and stays below the data directory. What this does not do: look at the files.
 
 use archive::FileRecord;
-pub use archive::manifest::{Created, Position, Source, SourcePosition};
+pub use archive::manifest::{Created, Position, Source};
+pub use rows::archives::{position, source};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -200,43 +201,6 @@ fn is_inside(path: &str) -> bool {
         && path
             .split('/')
             .all(|part| !part.is_empty() && part != "." && part != "..")
-}
-
-/// The position as it is written.
-pub fn position(p: &server::Position) -> Position {
-    let source = |s: &server::SourcePosition| SourcePosition {
-        channel: s.channel.clone(),
-        host: s.host.clone(),
-        port: s.port,
-        server_id: s.server_id,
-        server_uuid: s.server_uuid.clone(),
-        file: s.file.clone(),
-        position: s.position,
-        exact: s.exact,
-    };
-    Position {
-        binlog_file: p.binlog_file.clone(),
-        binlog_position: p.binlog_position,
-        server_time: p.server_time,
-        gtid_executed: p.gtid_executed.clone(),
-        gtid_binlog_pos: p.gtid_binlog_pos.clone(),
-        gtid_slave_pos: p.gtid_slave_pos.clone(),
-        sources: p.sources.iter().map(source).collect(),
-    }
-}
-
-/// The server as it is written.
-pub fn source(id: &server::Identity) -> Source {
-    Source {
-        flavour: id.flavour.to_string(),
-        version: id.version_text.clone(),
-        uuid: id.uuid.clone().unwrap_or_default(),
-        hostname: id.hostname.clone(),
-        port: id.port,
-        socket: id.socket.clone(),
-        datadir: id.datadir.clone(),
-        settings: Default::default(),
-    }
 }
 
 /// Variables without which a server does not start on the files, or takes them for others.

@@ -261,15 +261,16 @@ fn running(
         failpoint::reached("a snapshot is mounted");
         Ok(())
     };
+    // What lies elsewhere, behind a link, is not of the same moment, and refused.
+    let listing = || rules.moved(&datadir, &root).list(&root);
     let begin = Instant::now();
     let keeps = matches!(purpose, Purpose::Keep);
     match purpose {
         Purpose::Keep => {}
         Purpose::Store(target) => watched(&mut || {
             mount()?;
-            let listing = rules.moved(&datadir, &root).list(&root)?;
-            let store = target.store();
-            send(run, options, &root, &listing, store, None, &mut manifest)
+            let (files, store) = (listing()?, target.store());
+            send(run, options, &root, &files, store, None, &mut manifest)
         })?,
         Purpose::Use(work) => watched(&mut || {
             mount()?;
@@ -277,8 +278,7 @@ fn running(
                 let what = "a snapshot without a position cannot be used at once";
                 return Err(Error::new(Kind::Internal, what));
             };
-            // What lies elsewhere, behind a link, is not of the same moment.
-            rules.moved(&datadir, &root).list(&root)?;
+            listing()?;
             work(&Used {
                 root: &root,
                 id: &id,
@@ -307,7 +307,7 @@ fn running(
         if let Some(volume) = made.volume() {
             volume.mount()?;
         }
-        rules.moved(&datadir, &root).list(&root)?;
+        listing()?;
         taken.manifest.created.end = jiff::Timestamp::now().to_string();
         let below = root.strip_prefix(made.directory()).unwrap_or(&root);
         taken.manifest.root = Some(below.display().to_string());

@@ -18,17 +18,7 @@ pub fn copied_servers(d: &servers::Summary) -> Summary {
     let exceptions = d.exceptions();
     let mut s = Summary::new("copy", heading(&exceptions));
     let read = &d.dump;
-    s.add(
-        Item::new("from")
-            .shown(&read.source)
-            .key("source", &read.source),
-    );
-    for item in amounts(read) {
-        s.add(item);
-    }
-    for item in consistency(read) {
-        s.add(item);
-    }
+    add_source(&mut s, read);
     s.add(duration_with_rows(d.seconds, d.rows_seconds(), "the rows"));
     s.add(throughput(read.raw_bytes, d.rows_seconds(), read.threads));
     s.add(slower_side(d));
@@ -43,23 +33,28 @@ pub fn copied_servers(d: &servers::Summary) -> Summary {
     s
 }
 
+/// What was read, and of which moment.
+fn add_source(s: &mut Summary, read: &dump::Summary) {
+    s.add(
+        Item::new("from")
+            .shown(&read.source)
+            .key("source", &read.source),
+    );
+    for item in amounts(read) {
+        s.add(item);
+    }
+    for item in consistency(read) {
+        s.add(item);
+    }
+}
+
 /// Describes a copy by way of an archive.
 pub fn copied_via(d: &via::Summary) -> Summary {
     let exceptions = d.exceptions();
     let mut s = Summary::new("copy", heading(&exceptions));
     match &d.dumped {
         Dumped::Now(read) => {
-            s.add(
-                Item::new("from")
-                    .shown(&read.source)
-                    .key("source", &read.source),
-            );
-            for item in amounts(read) {
-                s.add(item);
-            }
-            for item in consistency(read) {
-                s.add(item);
-            }
+            add_source(&mut s, read);
             s.add(
                 Item::new("dumped in")
                     .line(seconds(read.seconds))
