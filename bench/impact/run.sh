@@ -28,6 +28,8 @@ bench_impact() {
         place=$LOOP_DIRECTORY
     fi
     read_values < <(testkit server up "$FLAVOUR" --dir "$place/source" --port -- --server-id=1 "${args[@]}")
+    # Before what it lies on goes.
+    [[ $place == "$WORK" ]] || at_end testkit server down --dir "$place/source"
     SOURCE_SOCKET=$socket
     if [[ $replica == yes ]]; then
         local source_port=$port follow
