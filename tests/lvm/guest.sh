@@ -136,23 +136,64 @@ end_server() {
     umount /srv/db || fail 'the volume cannot be unmounted: something of a snapshot holds it'
 }
 
-# A server on restored files follows the source from the printed place, and ends equal.
-follows() {
-    local sums='CHECKSUM TABLE shop.t, shop.account, shop.w, shop.done' place
-    place=$(sed -n 's/.*"replica_by_position":\["\([^"]*\)".*/\1/p' "$1" | sed "s/MASTER_HOST='[^']*'/MASTER_HOST='127.0.0.1'/")
-    [[ $place == CHANGE* ]] || { cat "$1"; fail 'the restore prints no place'; }
-    echo "$place"
+# A server on the files in /srv/try/back.
+begin_copy() {
     mariadbd --no-defaults --user=root --datadir=/srv/try/back --socket=/srv/try/sock2 --skip-networking --server-id=2 \
         --skip-slave-start --innodb-buffer-pool-size=64M >/srv/try/restored.log 2>&1 &
-    local copy=$!
+    copy=$!
     until_so 'the restored server answers' restored 'SELECT 1'
+}
+# It follows the source from a place (CHANGE MASTER …), and ends equal.
+catches_up() {
+    local sums='CHECKSUM TABLE shop.t, shop.account, shop.w, shop.done'
     [[ $(restored 'SELECT SUM(amount) FROM shop.account') == 6000 ]] || fail 'the snapshot is not of one moment'
-    [[ -z ${2:-} ]] || typed penstock verify "$2" --against 'mysql://root@localhost/?socket=/srv/try/sock2' -q || fail 'the dump from the snapshot differs'
-    restored "$place, MASTER_USER='repl', MASTER_PASSWORD='Repl-1-word', MASTER_USE_GTID=no; START SLAVE" || fail replication
+    restored "$1, MASTER_USER='repl', MASTER_PASSWORD='Repl-1-word', MASTER_USE_GTID=no; START SLAVE" || fail replication
     until_so 'the copy is equal to its source' equal "$sums"
     echo "replayed from there, the copy is equal to its source: $(restored 'SELECT COUNT(*) FROM shop.t') rows"
     kill "$copy" && wait "$copy"
     rm -rf /srv/try/back
+}
+# A server on restored files follows the source from the printed place, and ends equal.
+follows() {
+    local place
+    place=$(sed -n 's/.*"replica_by_position":\["\([^"]*\)".*/\1/p' "$1" | sed "s/MASTER_HOST='[^']*'/MASTER_HOST='127.0.0.1'/")
+    [[ $place == CHANGE* ]] || { cat "$1"; fail 'the restore prints no place'; }
+    echo "$place"
+    begin_copy
+    [[ -z ${2:-} ]] || typed penstock verify "$2" --against 'mysql://root@localhost/?socket=/srv/try/sock2' -q || fail 'the dump from the snapshot differs'
+    catches_up "$place"
+}
+# A dump of a snapshot by one command, loaded into a new server, which follows the source from the dump's place.
+dumped_at_once() {
+    local method=$1 file at place
+    say "--method $method on $2: dumped by one command"
+    writers_begin
+    moved
+    typed penstock dump --from-snapshot "$method" "$uri" --schemas shop --scratch /srv/try --to /srv/try/dump -q || fail 'dump --from-snapshot'
+    nothing_left 'dump --from-snapshot'
+    ls -d /srv/try/penstock-files-* 2>/dev/null && fail 'a copy of the files is left'
+    moved
+    writers_end
+    file=$(grep -oE '"binlogFile": *"[^"]+"' /srv/try/dump/@.json | cut -d '"' -f 4)
+    at=$(grep -oE '"binlogPosition": *[0-9]+' /srv/try/dump/@.json | grep -oE '[0-9]+$')
+    place="CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT=3306, MASTER_LOG_FILE='$file', MASTER_LOG_POS=$at"
+    echo "$place"
+    mariadb-install-db --no-defaults --force --skip-name-resolve --user=root --datadir=/srv/try/back --auth-root-authentication-method=normal >/srv/try/install.log 2>&1 || fail mariadb-install-db
+    begin_copy
+    typed penstock load /srv/try/dump --into 'mysql://root@localhost/?socket=/srv/try/sock2' -q || fail 'load of the dump'
+    catches_up "$place"
+    rm -rf /srv/try/dump
+    for step in 'a snapshot is made#1' 'the catalog is read#1' 'a task is taken#1'; do
+        PENSTOCK_KILL_AT="$step" penstock dump --from-snapshot "$method" "$uri" --schemas shop --scratch /srv/try --to /srv/try/dump -q >/srv/try/killed.log 2>&1
+        code=$?
+        ((code == 137)) || { cat /srv/try/killed.log; fail "not killed at $step: $code"; }
+        timeout 60 mariadb -uroot --socket=/srv/try/sock -e 'CREATE TABLE shop.z (n INT); DROP TABLE shop.z' || fail "locked after $step"
+        penstock snapshot clean -q --json >/srv/try/clean.json || { cat /srv/try/clean.json; fail "clean after $step"; }
+        nothing_left "$step"
+        ls -d /srv/try/penstock-files-* 2>/dev/null && fail "a copy of the files is left: $step"
+        rm -rf /srv/try/dump
+        printf '%-45s %s\n' "$step" 'killed, and nothing left'
+    done
 }
 equal() { [[ "$(sql "$1")" == "$(restored "$1")" ]]; }
 
@@ -193,6 +234,8 @@ method() {
     typed penstock snapshot clean "$id" -q || fail clean
     nothing_left clean
     rm -rf /srv/try/dump
+
+    dumped_at_once "$method" "$file_system"
 
     say "--method $method on $file_system: killed, and cleaned"
     for step in 'a snapshot is recorded#1' 'commits are locked#1' 'all files are in the snapshot#1' 'a snapshot is made#1' \

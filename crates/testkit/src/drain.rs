@@ -1,8 +1,11 @@
-//! The limit of a dump: the same rows, read by as many connections and thrown away. What a dump
-//! takes beyond this is its own cost.
+//! The limit of a dump: the same rows, read by as many connections and thrown away, or written to files as they come.
+//! What a dump takes beyond this is its own cost.
 
 use crate::{Error, Result};
 use std::collections::VecDeque;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::Instant;
 use wire::{Conn, Options};
@@ -23,12 +26,17 @@ pub struct Drained {
     pub cpu: f64,
 }
 
-/// Reads every row of `schema` (or of one `table` in it) over `connections`.
+/// Bytes that are written at once.
+const AT_ONCE: usize = 1 << 20;
+
+/// Reads every row of `schema` (or of one `table` in it) over `connections`; with `to`, each of them writes the bytes of
+/// its rows to a file in this directory, and syncs it.
 pub fn drain(
     options: &Options,
     schema: &str,
     table: Option<&str>,
     connections: usize,
+    to: Option<&Path>,
 ) -> Result<Drained> {
     let queue = Mutex::new(plan(&mut Conn::connect(options)?, schema, table)?);
     let opened: Result<Vec<Conn>> = (0..connections.max(1))
@@ -38,7 +46,12 @@ pub fn drain(
     let parts: Vec<Result<Drained>> = std::thread::scope(|scope| {
         let handles: Vec<_> = opened?
             .into_iter()
-            .map(|conn| scope.spawn(|| work_off(conn, &queue)))
+            .enumerate()
+            .map(|(n, conn)| {
+                let to = to.map(|to| to.join(format!("rows-{n}")));
+                let queue = &queue;
+                scope.spawn(move || work_off(conn, queue, to.as_deref()))
+            })
             .collect();
         let joined = handles.into_iter().map(|h| h.join());
         Ok::<_, Error>(
@@ -58,17 +71,45 @@ pub fn drain(
     Ok(all)
 }
 
-fn work_off(mut conn: Conn, queue: &Mutex<VecDeque<String>>) -> Result<Drained> {
+fn work_off(
+    mut conn: Conn,
+    queue: &Mutex<VecDeque<String>>,
+    to: Option<&Path>,
+) -> Result<Drained> {
+    let doing = |to: &Path| Error::doing(to.display().to_string());
+    let mut file = to
+        .map(|to| File::create(to).map_err(doing(to)))
+        .transpose()?;
+    let mut packed: Vec<u8> = Vec::new();
+    let mut write = |packed: &mut Vec<u8>, last: bool| {
+        if let (Some(file), Some(to)) = (&mut file, to) {
+            file.write_all(packed).map_err(doing(to))?;
+            packed.clear();
+            if last {
+                file.sync_all().map_err(doing(to))?;
+            }
+        }
+        Ok::<_, Error>(())
+    };
     conn.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")?;
     conn.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")?;
     let mut drained = Drained::default();
     loop {
         let next = queue.lock().unwrap_or_else(|e| e.into_inner()).pop_front();
-        let Some(sql) = next else { return Ok(drained) };
+        let Some(sql) = next else {
+            write(&mut packed, true)?;
+            return Ok(drained);
+        };
         let mut rows = conn.query(&sql)?;
         while let Some(row) = rows.next()? {
             drained.rows += 1;
             drained.bytes += row.payload().len() as u64;
+            if to.is_some() {
+                packed.extend_from_slice(row.payload());
+                if packed.len() >= AT_ONCE {
+                    write(&mut packed, false)?;
+                }
+            }
         }
     }
 }

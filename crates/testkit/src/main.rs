@@ -44,7 +44,7 @@ testkit: throw-away servers and data for ./dev
   testkit debian load --socket S [--rows N] [--connections N] [--schema NAME]
   testkit debian fetch
   testkit sample sakila|chinook --kind KIND --socket S
-  testkit drain --socket S --schema NAME [--table T] [--connections N]
+  testkit drain --socket S --schema NAME [--table T] [--connections N] [--to DIR]
   testkit stock-load KIND --socket S --schema NAME --archive DIR [--connections N]
   testkit checksum --a SOCKET --b SOCKET [--schema NAME]
   testkit matrix list KIND                           the cases of what a server holds: schema and name
@@ -112,7 +112,7 @@ fn run(words: &[String]) -> Result<ExitCode> {
         ["sample", rest @ ..] => good(sample(&Args::parse(rest, &["socket", "kind"], &[])?)),
         ["drain", rest @ ..] => good(drained(&Args::parse(
             rest,
-            &["socket", "schema", "table", "connections"],
+            &["socket", "schema", "table", "connections", "to"],
             &[],
         )?)),
         ["stock-load", rest @ ..] => good(stock_load(&Args::parse(
@@ -433,6 +433,7 @@ fn drained(args: &Args) -> Result<()> {
         args.needed("schema")?,
         args.text("table"),
         connections,
+        args.text("to").map(Path::new),
     )?;
     println!("rows={}\nbytes={}", drained.rows, drained.bytes);
     println!("seconds={:.3}\ncpu={:.2}", drained.seconds, drained.cpu);

@@ -68,10 +68,49 @@ pub fn eight_digits(n: u32) -> u64 {
 /// Zeros as text in every byte.
 pub const ZEROS: u64 = 0x3030_3030_3030_3030;
 
-/// The text of a number below 10^8, first digit in the low byte, and how many digits it has; without a branch, because
-/// numbers of a column differ in length from row to row.
+/// The text of each number below 1000, first digit in the low byte, and above it how many digits it has.
+static THOUSAND: [u32; 1000] = {
+    let mut all = [0; 1000];
+    let mut n = 0;
+    while n < 1000 {
+        let three = (n / 100 | n / 10 % 10 << 8 | n % 10 << 16) | 0x30_3030;
+        let digits = 1 + (n >= 10) as u32 + (n >= 100) as u32;
+        all[n as usize] = three >> (8 * (3 - digits)) | digits << 24;
+        n += 1;
+    }
+    all
+};
+
+/// The same with zeros before it: always three digits.
+static THREE: [u32; 1000] = {
+    let mut all = [0; 1000];
+    let mut n = 0;
+    while n < 1000 {
+        all[n as usize] = (n / 100 | n / 10 % 10 << 8 | n % 10 << 16) | 0x30_3030;
+        n += 1;
+    }
+    all
+};
+
+/// Three digits of a number below 1000, as text, the first one in the low byte.
+#[inline]
+pub fn three_digits(n: u32) -> u32 {
+    THREE[n as usize % 1000]
+}
+
+/// The text of a number below 10^8, first digit in the low byte, and how many digits it has. Most numbers are found in a
+/// table that stays in the nearest cache; the others, without a branch, because numbers of a column differ in length from
+/// row to row.
 #[inline]
 pub fn small_number(n: u32) -> (u64, u32) {
+    if let Some(text) = THOUSAND.get(n as usize) {
+        return (u64::from(text & 0xff_ffff), text >> 24);
+    }
+    if let Some(high) = THOUSAND.get((n / 1000) as usize) {
+        let (text, length) = (u64::from(high & 0xff_ffff), high >> 24);
+        let low = u64::from(three_digits(n % 1000));
+        return (text | low << (8 * length), length + 3);
+    }
     let digits = eight_digits(n);
     let zeros = (digits.trailing_zeros() / 8).min(7);
     ((digits | ZEROS) >> (8 * zeros), 8 - zeros)
@@ -237,7 +276,8 @@ mod tests {
     fn small_numbers_are_written_as_others_are() {
         for n in (0..100_000_000u32)
             .step_by(7919)
-            .chain([9, 10, 99, 100, 9_999_999, 10_000_000, 99_999_999])
+            .chain(0..10_000)
+            .chain([999_999, 1_000_000, 9_999_999, 10_000_000, 99_999_999])
         {
             let mut out = vec![b'x'];
             let (text, length) = small_number(n);

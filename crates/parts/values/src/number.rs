@@ -51,34 +51,67 @@ pub fn integer(
         return Err(Broken("whole number of this length"));
     }
     let raw = big_endian(stored);
-    if digits > 0 {
-        let mut text = Short::<24>::new();
-        text.number(raw);
-        cell::zerofill(text.text(), digits, out);
+    if digits == 0 {
+        Whole::new(bytes, unsigned).cell(raw, out);
         return Ok(());
     }
-    // The sign bit turned round is an offset of half the range.
-    let offset = if unsigned { 0 } else { 1 << (8 * bytes - 1) };
-    let negative = raw < offset;
-    let value = if negative { offset - raw } else { raw - offset };
-    if value < SMALL {
-        let (digits, length) = cell::small_number(value as u32);
-        let shift = 8 * u32::from(negative);
-        let sign = u128::from(b'-') & ((1 << shift) - 1);
-        cell::word(
-            u128::from(digits) << shift | sign,
-            length + u32::from(negative),
-            out,
-        );
-        return Ok(());
-    }
-    cell::in_place::<24>(out, |text| {
-        if negative {
-            text.byte(b'-');
+    let mut text = Short::<24>::new();
+    text.number(raw);
+    cell::zerofill(text.text(), digits, out);
+    Ok(())
+}
+
+/// The whole numbers of a column without ZEROFILL.
+#[derive(Clone, Copy, Debug)]
+pub struct Whole {
+    bytes: u8,
+    /// What the sign bit turned round adds: half the range.
+    offset: u64,
+    /// The bits of a number.
+    mask: u64,
+}
+
+impl Whole {
+    /// Of one to eight bytes.
+    #[inline]
+    pub fn new(bytes: u8, unsigned: bool) -> Whole {
+        Whole {
+            bytes,
+            offset: if unsigned { 0 } else { 1 << (8 * bytes - 1) },
+            mask: u64::MAX >> (64 - 8 * u32::from(bytes)),
         }
-        text.number(value);
-        Ok(())
-    })
+    }
+
+    /// Bytes of a number.
+    pub fn bytes(self) -> usize {
+        self.bytes.into()
+    }
+
+    /// Appends a number, the high byte first in `raw`, as a cell; what `raw` has above it is of no account.
+    #[inline]
+    pub fn cell(self, raw: u64, out: &mut Vec<u8>) {
+        let raw = raw & self.mask;
+        let value = raw.wrapping_sub(self.offset);
+        if raw >= self.offset && value < SMALL {
+            let (digits, length) = cell::small_number(value as u32);
+            cell::word(u128::from(digits), length, out);
+        } else {
+            self.rare(raw, out);
+        }
+    }
+
+    /// One that is negative, or has many digits.
+    #[inline(never)]
+    fn rare(self, raw: u64, out: &mut Vec<u8>) {
+        let mut text = Short::<24>::new();
+        if raw < self.offset {
+            text.byte(b'-');
+            text.number(self.offset - raw);
+        } else {
+            text.number(raw - self.offset);
+        }
+        text.put(out);
+    }
 }
 
 /// Numbers below have at most eight digits.
@@ -143,7 +176,10 @@ impl Decimal {
         let mut text = u128::from(digits);
         if self.rest > 0 {
             let rest = groups.next(self.rest)?;
-            let rest = (cell::eight_digits(rest) | cell::ZEROS) >> (8 * (8 - u32::from(self.rest)));
+            let rest = match self.rest {
+                4 => (cell::eight_digits(rest) | cell::ZEROS) >> 32,
+                digits => u64::from(cell::three_digits(rest) >> (8 * (3 - u32::from(digits)))),
+            };
             text |= (u128::from(b'.') | u128::from(rest) << 8) << (8 * length);
             length += 1 + u32::from(self.rest);
         }

@@ -38,6 +38,11 @@ pub(super) const DUMP_ROWS: &[Row] = &[
         Tool::Limit,
         &["limit: rows read by 2 connections"],
     ),
+    row(
+        "limit: the same rows read and written to files",
+        Tool::Limit,
+        &["limit: the same, and written to files"],
+    ),
 ];
 
 pub(super) const VERIFY_ROWS: &[Row] = &[
@@ -65,9 +70,9 @@ pub(super) const SQL_ROWS: &[Row] = &[
         &["penstock load, verified"],
     ),
     row(
-        "penstock --no-verify",
+        "penstock --verify none",
         Tool::Penstock(false),
-        &["penstock load --no-verify"],
+        &["penstock load --verify none", "penstock load --no-verify"],
     ),
     IMPORT,
     row("myloader", Tool::Other, &["myloader"]),
@@ -90,19 +95,28 @@ pub(super) const ARCHIVE_ROWS: &[Row] = &[
         &["penstock --tune=max"],
     ),
     row(
-        "penstock --tune=max --no-verify",
+        "penstock --tune=max --verify none",
         Tool::Penstock(false),
-        &["penstock --tune=max --no-verify"],
+        &[
+            "penstock --tune=max --verify none",
+            "penstock --tune=max --no-verify",
+        ],
     ),
     row(
-        "penstock --tune=safe --no-verify",
+        "penstock --tune=safe --verify none",
         Tool::Penstock(false),
-        &["penstock --tune=safe --no-verify"],
+        &[
+            "penstock --tune=safe --verify none",
+            "penstock --tune=safe --no-verify",
+        ],
     ),
     row(
-        "penstock --tune=off --no-verify",
+        "penstock --tune=off --verify none",
         Tool::Penstock(false),
-        &["penstock --tune=off --no-verify"],
+        &[
+            "penstock --tune=off --verify none",
+            "penstock --tune=off --no-verify",
+        ],
     ),
     MYLOADER,
 ];

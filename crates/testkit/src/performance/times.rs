@@ -134,7 +134,7 @@ impl Runs {
             "A table with five keys, SQL import",
             &deferred,
             &table(FIVE_KEYS_SQL_ROWS, &deferred, true),
-            "penstock runs with `--no-verify`; it builds secondary indexes after the rows, unless `--defer-indexes off` is given. The server has \
+            "penstock runs with `--verify none`; it builds secondary indexes after the rows, unless `--defer-indexes off` is given. The server has \
              no redo log (MySQL), no binary log and no syncs at commit.",
         ));
         Ok(out)

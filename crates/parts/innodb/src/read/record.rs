@@ -33,6 +33,14 @@ pub enum Found<'p> {
 }
 
 impl Span {
+    /// The eight bytes that end where it does, as a number; `None` unless all of it is there and so many bytes long.
+    #[inline]
+    pub fn ending(self, page: &[u8], bytes: usize) -> Option<u64> {
+        let end = (self.at as usize).wrapping_add(bytes);
+        let last = page.get(end.wrapping_sub(8)..end)?.first_chunk::<8>()?;
+        (self.length as usize == bytes).then_some(u64::from_be_bytes(*last))
+    }
+
     /// What it is, in the page that it is of.
     #[inline]
     pub fn of(self, page: &[u8]) -> Found<'_> {
@@ -69,6 +77,9 @@ struct Shape {
     nullable: Vec<u16>,
     /// Fields of the index that it lacks.
     absent: Vec<u16>,
+    /// The spans of the first steps, from the origin on, where their lengths are fixed and none is NULL. Their fields are
+    /// the first ones of the index.
+    leading: Vec<Span>,
 }
 
 /// How to find the fields of an index's records.
@@ -113,6 +124,7 @@ impl Records {
                 });
             }
             shape.nullable.push(nullable);
+            shape.find_leading();
             shape
         };
         Records {
@@ -316,6 +328,19 @@ impl Shape {
         usize::from(self.nullable.last().copied().unwrap_or(0)).div_ceil(8)
     }
 
+    /// Which fields lie at the same place in every record without NULLs.
+    fn find_leading(&mut self) {
+        let mut at = 0;
+        for (n, step) in self.steps.iter().enumerate() {
+            if step.fixed == 0 || usize::from(step.field) != n {
+                break;
+            }
+            let length = u32::from(step.fixed);
+            self.leading.push(Span { at, length });
+            at += length;
+        }
+    }
+
     /// The first fields of a record; the null bitmap is before `nulls`.
     #[inline]
     fn walk(
@@ -333,7 +358,26 @@ impl Shape {
         let mut nulls = nulls;
         let mut bit = 0u8;
         let mut at = origin;
-        for step in steps {
+        let mut known = 0;
+        if page[lowest..nulls].iter().all(|b| *b == 0) {
+            // Most records have no NULL, and most of their fields a fixed length: their places need no walk.
+            known = self.leading.len().min(count);
+            let leading = &self.leading[..known];
+            for (span, lead) in spans.iter_mut().zip(leading) {
+                *span = Span {
+                    at: origin as u32 + lead.at,
+                    length: lead.length,
+                };
+            }
+            at += leading.last().map_or(0, |s| s.at + s.length) as usize;
+            let bits = usize::from(self.nullable[known]);
+            nulls = (nulls.checked_sub(bits.div_ceil(8)))
+                .filter(|nulls| *nulls >= lowest)
+                .ok_or(BROKEN)?;
+            // The bit of the next one; none is left in this byte after the eighth.
+            bit = (1u16 << (bits % 8)) as u8 * u8::from(bits % 8 != 0);
+        }
+        for step in &steps[known..] {
             let span = &mut spans[usize::from(step.field)];
             if step.nullable {
                 if bit == 0 {

@@ -14,6 +14,7 @@ use super::table::{Absent, Index, Table, Values};
 use super::types::{Broken, Type};
 use super::versions::{self, Older};
 use crate::page::{fil, u32_at};
+use values::number::Whole;
 
 /// The cell of NULL in the text protocol.
 const NULL: u8 = 0xfb;
@@ -43,6 +44,8 @@ pub struct Rows<'t> {
 struct Cell<'t> {
     field: usize,
     of: &'t Type,
+    /// Most columns have whole numbers, which take the shortest way.
+    whole: Option<Whole>,
 }
 
 impl<'t> Rows<'t> {
@@ -63,7 +66,8 @@ impl<'t> Rows<'t> {
                     let field = table.field(*n).ok_or_else(|| {
                         Error::Definition(format!("column {} is not in rows", column.name))
                     })?;
-                    Ok(Cell { field, of })
+                    let whole = of.whole();
+                    Ok(Cell { field, of, whole })
                 }
                 Values::Unread(why) => Err(Error::Unsupported(format!(
                     "column {}, {why},",
@@ -300,6 +304,12 @@ impl<'t> Rows<'t> {
         self.payload.clear();
         let mut first = None;
         for cell in &self.cells {
+            if let Some(whole) = cell.whole
+                && let Some(raw) = self.spans[cell.field].ending(page, whole.bytes())
+            {
+                whole.cell(raw, &mut self.payload);
+                continue;
+            }
             let before = self.payload.len();
             let broken = |why: Broken| {
                 broken(

@@ -7,7 +7,8 @@
 
 use values::charset::Charset;
 use values::declared::Declared;
-use values::{address, cell, float, json, number, number::Decimal, time};
+use values::number::{self, Decimal, Whole};
+use values::{address, cell, float, json, time};
 
 pub use values::Broken;
 
@@ -166,6 +167,18 @@ impl Type {
     /// Whether its length may take two bytes in the record, and the value may be off-page: more than 255 bytes long, or a BLOB.
     pub fn is_big(&self) -> bool {
         self.big
+    }
+
+    /// How its whole numbers are written, where it has such without ZEROFILL.
+    pub(super) fn whole(&self) -> Option<Whole> {
+        match self.form {
+            Form::Integer {
+                bytes,
+                unsigned,
+                zerofill: 0,
+            } => Some(Whole::new(bytes, unsigned)),
+            _ => None,
+        }
     }
 
     /// Appends a value that is not NULL as one length-encoded cell of the text protocol.
