@@ -44,12 +44,24 @@ bench_files() {
         title "Run $RUN of $runs, the server shut down"
         files_dumps 'penstock dump --from-files' 0 --from-files "$LOOP_DIRECTORY/source/data" --mysqld "$program"
     done
+    # Files of MySQL describe themselves.
+    [[ $FLAVOUR == mariadb ]] || files_pages order_line stock
     # The goals that were set before the work began: times as fast, so a part of the time.
     record goal "$(files_group none)" 'penstock dump --from-files' 0.4 'penstock dump, by SQL'
     record goal "$(files_group zstd:1)" 'penstock dump --from-files' 0.63 'penstock dump, by SQL'
     kind=$FLAVOUR-tpcc
     ((warehouses == 10)) || kind+=-w$warehouses
     keep_report files "$kind"
+}
+
+# files_pages TABLE…: what one thread reads of the pages of a table.
+files_pages() {
+    local table digest=0 lines=0 both=0
+    for table in "$@"; do
+        read_values < <(testkit pages "$LOOP_DIRECTORY/source/data/tpcc/$table.ibd")
+        record fact "$table, pages read by one thread" "$digest MB/s to digests of rows (goal: 700), $lines MB/s to lines (goal: 500), $both MB/s to both"
+        say "$table: $digest MB/s to digests, $lines MB/s to lines, $both MB/s to both"
+    done
 }
 
 files_group() {

@@ -8,6 +8,7 @@
 )]
 
 mod args;
+mod pages;
 mod performance;
 mod rates;
 mod report;
@@ -54,6 +55,7 @@ testkit: throw-away servers and data for ./dev
   testkit rate --penstock BINARY --socket S [--rates 5,20,80] [--workers 1,2,4,8,16] [--seconds N] [--transport unix|tcp|tls]
   testkit store s3s|moto|ssh [--rate BYTES]       serves until it is ended; --rate: a second port, through a link of this speed
   testkit tablespace --socket S [--schema NAME] [--tables A,B] [--threads N] [--sort-memory MIB]
+  testkit pages FILE.ibd [--runs N]               MB of pages a second that one thread reads: to digests of rows, to lines, to both
   testkit report --runs FILE.tsv --markdown FILE --json FILE
   testkit performance [--check] [--root DIR]      the tables of docs/performance.md and README.md, from bench/
 
@@ -127,6 +129,7 @@ fn run(words: &[String]) -> Result<ExitCode> {
         ["checksum", rest @ ..] => checksums(&Args::parse(rest, &["a", "b", "schema"], &[])?),
         ["rate", rest @ ..] => good(rates::measure(&Args::parse(rest, &rates::OPTIONS, &[])?)),
         ["store", maker, rest @ ..] => serve(maker, &Args::parse(rest, &["rate"], &[])?),
+        ["pages", rest @ ..] => good(pages::measure(&Args::parse(rest, &pages::OPTIONS, &[])?)),
         ["tablespace", rest @ ..] => good(tablespaces::measure(&Args::parse(
             rest,
             &tablespaces::OPTIONS,
