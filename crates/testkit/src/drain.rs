@@ -71,11 +71,7 @@ pub fn drain(
     Ok(all)
 }
 
-fn work_off(
-    mut conn: Conn,
-    queue: &Mutex<VecDeque<String>>,
-    to: Option<&Path>,
-) -> Result<Drained> {
+fn work_off(mut conn: Conn, queue: &Mutex<VecDeque<String>>, to: Option<&Path>) -> Result<Drained> {
     let doing = |to: &Path| Error::doing(to.display().to_string());
     let mut file = to
         .map(|to| File::create(to).map_err(doing(to)))
