@@ -73,9 +73,9 @@ static THOUSAND: [u32; 1000] = {
     let mut all = [0; 1000];
     let mut n = 0;
     while n < 1000 {
-        let three = (n / 100 | n / 10 % 10 << 8 | n % 10 << 16) | 0x30_3030;
+        let three = (n / 100) | ((n / 10 % 10) << 8) | ((n % 10) << 16) | 0x30_3030;
         let digits = 1 + (n >= 10) as u32 + (n >= 100) as u32;
-        all[n as usize] = three >> (8 * (3 - digits)) | digits << 24;
+        all[n as usize] = (three >> (8 * (3 - digits))) | (digits << 24);
         n += 1;
     }
     all
@@ -86,7 +86,7 @@ static THREE: [u32; 1000] = {
     let mut all = [0; 1000];
     let mut n = 0;
     while n < 1000 {
-        all[n as usize] = (n / 100 | n / 10 % 10 << 8 | n % 10 << 16) | 0x30_3030;
+        all[n as usize] = (n / 100) | ((n / 10 % 10) << 8) | ((n % 10) << 16) | 0x30_3030;
         n += 1;
     }
     all
@@ -109,7 +109,7 @@ pub fn small_number(n: u32) -> (u64, u32) {
     if let Some(high) = THOUSAND.get((n / 1000) as usize) {
         let (text, length) = (u64::from(high & 0xff_ffff), high >> 24);
         let low = u64::from(three_digits(n % 1000));
-        return (text | low << (8 * length), length + 3);
+        return (text | (low << (8 * length)), length + 3);
     }
     let digits = eight_digits(n);
     let zeros = (digits.trailing_zeros() / 8).min(7);

@@ -118,7 +118,7 @@ impl Parts {
         let time = in_text(self.hour * 10_000 + self.minute * 100 + self.second);
         // Bytes of a number from one on, so many, put at another place.
         let put = |text: u64, from: u32, bytes: u32, to: u32| {
-            (text >> (8 * from) & ((1 << (8 * bytes)) - 1)) << (8 * to)
+            ((text >> (8 * from)) & ((1 << (8 * bytes)) - 1)) << (8 * to)
         };
         let byte = |byte: u8, to: u32| u64::from(byte) << (8 * to);
         let start = byte(length, 0) | put(date, 0, 4, 1) | byte(b'-', 5) | put(date, 4, 2, 6);
