@@ -2,6 +2,7 @@
 //! directory changes.
 
 use crate::kit::fixtures::all_tables_scripts;
+use crate::kit::mounted::Mounted;
 use crate::kit::{Done, Tool, each_kind, own_server};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -49,6 +50,11 @@ impl Scene {
     }
 
     fn dump_files(&self, name: &str, more: &[&str]) -> Done {
+        self.dump_files_in(self.directory.path(), name, more)
+    }
+
+    /// With another scratch directory.
+    fn dump_files_in(&self, scratch: &Path, name: &str, more: &[&str]) -> Done {
         Tool::new(["dump", "--json", "--chunk-size", "64k", "--from-files"])
             .arg(self.server.datadir())
             .arg("--to")
@@ -56,7 +62,7 @@ impl Scene {
             .arg("--mysqld")
             .arg(&self.program)
             .arg("--scratch")
-            .arg(self.directory.path())
+            .arg(scratch)
             .args(more.iter().copied())
             .run()
     }
@@ -274,6 +280,14 @@ fn a_killed_server_is_recovered_in_a_copy(kind: Kind) {
         .code(1)
         .says(&["--recover"]);
     assert!(!scene.path("unclean").exists());
+    // A copy without room is not begun.
+    if let Some(small) = Mounted::without_device("tmpfs", "size=16m") {
+        let done = scene.dump_files_in(small.path(), "cramped", &["--recover"]);
+        done.code(8).says(&["a copy of", " left", "--scratch"]);
+        assert!(!scene.path("cramped").exists());
+        let left = std::fs::read_dir(small.path()).expect("a directory");
+        assert_eq!(left.count(), 0);
+    }
     scene.dump_files("recovered", &["--recover"]).ok();
     assert_eq!(state(&scene.server.datadir()), before);
     scene.nothing_is_left();

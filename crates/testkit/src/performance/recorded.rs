@@ -34,7 +34,7 @@ pub(crate) struct Source {
     pub(crate) history: bool,
 }
 
-/// A run of `./dev bench rows` or `restore`.
+/// A run of `./dev bench rows`, `restore` or `files`.
 #[derive(Debug)]
 pub(crate) struct Recording {
     pub(crate) source: Source,
@@ -74,6 +74,10 @@ fn present_name(recorded: &str) -> &str {
         "penstock --road cold" => "penstock --import-mode offline",
         "penstock, keys before the rows, 1 worker" => "penstock --defer-indexes off, 1 worker",
         "penstock, 1 workers" => "penstock, 1 worker",
+        "penstock load --no-verify" => "penstock load --verify none",
+        "penstock --tune=max --no-verify" => "penstock --tune=max --verify none",
+        "penstock --tune=safe --no-verify" => "penstock --tune=safe --verify none",
+        "penstock --tune=off --no-verify" => "penstock --tune=off --verify none",
         "cp of the files, and sync" => "limit: cp of the files, and sync",
         other => other,
     }

@@ -45,6 +45,30 @@ pub(super) const DUMP_ROWS: &[Row] = &[
     ),
 ];
 
+/// The dump by SQL is what the others are compared with.
+pub(super) const FILES_ROWS: &[Row] = &[
+    row(
+        "penstock dump --from-files",
+        Tool::Penstock(false),
+        &["penstock dump --from-files"],
+    ),
+    row(
+        "penstock dump --from-snapshot reflink",
+        Tool::Penstock(false),
+        &["penstock dump --from-snapshot"],
+    ),
+    row(
+        "penstock dump, by SQL",
+        Tool::Other,
+        &["penstock dump, by SQL"],
+    ),
+    row(
+        "limit of SQL: the same rows read and thrown away",
+        Tool::Limit,
+        &["limit: rows read by 2 connections"],
+    ),
+];
+
 pub(super) const VERIFY_ROWS: &[Row] = &[
     row(
         "penstock verify, archive against server",
@@ -72,7 +96,7 @@ pub(super) const SQL_ROWS: &[Row] = &[
     row(
         "penstock --verify none",
         Tool::Penstock(false),
-        &["penstock load --verify none", "penstock load --no-verify"],
+        &["penstock load --verify none"],
     ),
     IMPORT,
     row("myloader", Tool::Other, &["myloader"]),
@@ -97,26 +121,17 @@ pub(super) const ARCHIVE_ROWS: &[Row] = &[
     row(
         "penstock --tune=max --verify none",
         Tool::Penstock(false),
-        &[
-            "penstock --tune=max --verify none",
-            "penstock --tune=max --no-verify",
-        ],
+        &["penstock --tune=max --verify none"],
     ),
     row(
         "penstock --tune=safe --verify none",
         Tool::Penstock(false),
-        &[
-            "penstock --tune=safe --verify none",
-            "penstock --tune=safe --no-verify",
-        ],
+        &["penstock --tune=safe --verify none"],
     ),
     row(
         "penstock --tune=off --verify none",
         Tool::Penstock(false),
-        &[
-            "penstock --tune=off --verify none",
-            "penstock --tune=off --no-verify",
-        ],
+        &["penstock --tune=off --verify none"],
     ),
     MYLOADER,
 ];

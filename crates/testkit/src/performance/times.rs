@@ -3,14 +3,16 @@
 
 use super::recorded::{FLAVOURS, Recording, recordings};
 use super::rows::{
-    ARCHIVE_ROWS, DUMP_ROWS, FIVE_KEYS_SQL_ROWS, SCRIPT_BEST_ROWS, SCRIPT_ROWS, SQL_ROWS,
-    TABLESPACE_ROWS, VERIFY_ROWS, row,
+    ARCHIVE_ROWS, DUMP_ROWS, FILES_ROWS, FIVE_KEYS_SQL_ROWS, SCRIPT_BEST_ROWS, SCRIPT_ROWS,
+    SQL_ROWS, TABLESPACE_ROWS, VERIFY_ROWS, row,
 };
 use super::table::{Column, Row, Tool, columns, newest, peak_mib, recorded_in, table};
 use std::path::Path;
 use testkit::{Error, Result};
 
 const DUMP: &str = "dump, 2 workers";
+const FILES: &str = "dump, 2 workers, without compression";
+const FILES_ZSTD: &str = "dump, 2 workers, zstd:1";
 const VERIFY: &str = "verify, 2 workers";
 const SQL: &str = "SQL import, 2 workers";
 const ARCHIVE: &str = "SQL import of an archive";
@@ -29,6 +31,7 @@ const IMPORTED: &str = "For `tablespace` and `offline` the server is as installe
 pub(crate) struct Runs {
     rows: Vec<Recording>,
     restore: Vec<Recording>,
+    files: Vec<Recording>,
 }
 
 impl Runs {
@@ -36,6 +39,7 @@ impl Runs {
         Ok(Runs {
             rows: recordings(root, "rows")?,
             restore: recordings(root, "restore")?,
+            files: recordings(root, "files")?,
         })
     }
 
@@ -57,6 +61,24 @@ impl Runs {
                     "penstock"
                 )
             ),
+        ));
+        let most = largest(&self.files, FILES, |r| r.warehouses.unwrap_or(0));
+        let of = |group| {
+            let all = newest(&self.files, group, |r| r.warehouses == Some(most));
+            needed(group, all)
+        };
+        let (plain, packed) = (of(FILES)?, of(FILES_ZSTD)?);
+        out.push_str(&section(
+            "Dump from InnoDB's files",
+            &plain,
+            &format!(
+                "Without compression:\n\n{}\nWith zstd:1:\n\n{}",
+                table(FILES_ROWS, &plain, false),
+                table(FILES_ROWS, &packed, false)
+            ),
+            "Two workers. Here × is how many times as fast as penstock's own dump by SQL. `--from-files` reads the files of a server \
+             that was shut down, `--from-snapshot` takes a snapshot of one that runs and recovers a copy first. The data is twice as large \
+             as the server's buffer pool.",
         ));
         let verify = needed(VERIFY, newest(&self.rows, VERIFY, tpcc))?;
         out.push_str(&section(

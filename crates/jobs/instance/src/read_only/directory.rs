@@ -6,7 +6,7 @@ use run::Run;
 use run::state::storage;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, BufRead, Read};
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, lchown, symlink};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, lchown, symlink};
 use std::path::Path;
 
 /// Bytes that are copied before it is looked whether the run has ended.
@@ -196,6 +196,47 @@ impl Maker<'_> {
         }
         Ok(())
     }
+}
+
+/// How many bytes [`copy_all`] will write where no blocks are shared, but for the last binary log.
+pub(super) fn bytes_of_copy(original: &Original) -> Result<u64> {
+    let from = original.path();
+    let logs = logs(from).map_err(|e| storage("read", from, &e))?;
+    let stored = |path: &Path| {
+        let meta = fs::metadata(path).map_err(|e| storage("read", path, &e))?;
+        // Holes are not written.
+        Ok(meta.len().min(meta.blocks().saturating_mul(512)))
+    };
+    let mut bytes = 0;
+    for (name, path, is_directory) in entries(from)? {
+        let treat = at_top(&name.to_string_lossy(), is_directory, &logs);
+        if matches!(treat, Treat::LeaveOut | Treat::Empty) {
+            continue;
+        }
+        if !is_directory {
+            bytes += stored(&path)?;
+            continue;
+        }
+        let schema = name.to_string_lossy();
+        for (name, path, is_directory) in entries(&path)? {
+            let treat = in_schema(&schema, &name.to_string_lossy());
+            if !is_directory && treat != Treat::Empty {
+                bytes += stored(&path)?;
+            }
+        }
+    }
+    Ok(bytes)
+}
+
+/// Whether a copy of this file in that directory shares its blocks.
+pub(super) fn shares_blocks(file: &Path, directory: &Path) -> bool {
+    let trial = directory.join("clone");
+    let cloned = File::open(file).and_then(|from| {
+        let to = File::create_new(&trial)?;
+        rustix::fs::ioctl_ficlone(&to, &from).map_err(io::Error::from)
+    });
+    let _ = fs::remove_file(&trial);
+    cloned.is_ok()
 }
 
 /// Copies all of a data directory, for a server that will recover it. Of the binary logs it gets the last: which

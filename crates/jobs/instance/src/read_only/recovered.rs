@@ -36,6 +36,7 @@ pub struct Recovered {
 /// Copies a data directory and has the copy recovered. Blocks are shared where the file system can.
 pub fn recover(run: &Run, original: &Original, options: &Options) -> Result<Recovered> {
     let phase = run.phase("copying the data directory", 1);
+    has_room(original, &options.scratch)?;
     let copy = options.scratch.join(COPY);
     let bytes = directory::copy_all(run, original, &copy, user(original)?)?;
     drop(phase);
@@ -72,6 +73,30 @@ pub fn recover(run: &Run, original: &Original, options: &Options) -> Result<Reco
         copy: Original::open(&copy)?,
         binary_log: last.map(end).transpose()?,
     })
+}
+
+/// Fails if the copy does not fit into the scratch directory: a full disk would end it after minutes, and others with it.
+fn has_room(original: &Original, scratch: &Path) -> Result<()> {
+    if directory::shares_blocks(&original.path().join("ibdata1"), scratch) {
+        return Ok(());
+    }
+    let needs = directory::bytes_of_copy(original)?;
+    let stat = rustix::fs::statvfs(scratch)
+        .map_err(|e| run::state::storage("read", scratch, &e.into()))?;
+    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+    if needs <= free {
+        return Ok(());
+    }
+    let what = format!(
+        "a copy of {} takes {}, and {} has {} left",
+        original.path().display(),
+        base::units::bytes(needs),
+        scratch.display(),
+        base::units::bytes(free),
+    );
+    Err(Error::new(Kind::Storage, base::units::printable(&what)).hint(
+        "--scratch names a directory with more room; in one on the same XFS or btrfs file system a copy shares its blocks, and takes none",
+    ))
 }
 
 /// Transactions that were open when the server was killed are rolled back in the background.
