@@ -135,7 +135,7 @@ bench_facts() {
     memory=$(sed -n 's/^MemTotal: *\([0-9]*\) kB/\1/p' /proc/meminfo)
     record fact date "$(date -u +%FT%RZ)"
     record fact machine "$(nproc) cores, $((memory / 1048576)) GiB, Linux $(uname -r), load at the start $(cut -d ' ' -f 1 /proc/loadavg)"
-    record fact server "$(testkit available "$FLAVOUR" | sed 's/ (\/.*//'), unix socket, on the same machine, data in memory"
+    record fact server "$(testkit available "$FLAVOUR" | sed 's/ (\/.*//'), unix socket, on the same machine, a buffer pool of ${MEMORY:-2G}iB"
     record fact penstock "$(penstock --version), $(git rev-parse --short HEAD 2>/dev/null || echo 'no commit')"
     record fact 'dump limit' 'the same SELECTs, read by 2 connections of the same driver and thrown away (testkit drain)'
     record fact 'load limit' 'the same chunks, loaded by LOAD DATA of the stock client on 2 connections'

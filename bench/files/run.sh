@@ -46,7 +46,7 @@ bench_files() {
     done
     # Files of MySQL describe themselves.
     [[ $FLAVOUR == mariadb ]] || files_pages order_line stock
-    # The goals that were set before the work began: times as fast, so a part of the time.
+    # The goals: times as fast, so a part of the time.
     record goal "$(files_group none)" 'penstock dump --from-files' 0.4 'penstock dump, by SQL'
     record goal "$(files_group zstd:1)" 'penstock dump --from-files' 0.63 'penstock dump, by SQL'
     kind=$FLAVOUR-tpcc
@@ -59,6 +59,7 @@ files_pages() {
     local table digest=0 lines=0 both=0
     for table in "$@"; do
         read_values < <(testkit pages "$LOOP_DIRECTORY/source/data/tpcc/$table.ibd")
+        ((digest && lines && both)) || die "the pages of $table cannot be read"
         record fact "$table, pages read by one thread" "$digest MB/s to digests of rows (goal: 700), $lines MB/s to lines (goal: 500), $both MB/s to both"
         say "$table: $digest MB/s to digests, $lines MB/s to lines, $both MB/s to both"
     done

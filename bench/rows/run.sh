@@ -124,7 +124,7 @@ rows_load() {
     fi
 }
 
-# The goals that were set before the work began; the report says which are met.
+# The goals; the report says which are met.
 rows_goals() {
     local limit='limit: rows read by 2 connections' dump='dump, 2 workers' load='SQL import, 2 workers'
     record goal "$dump" 'penstock, no compression' 1.15 "$limit"

@@ -248,7 +248,13 @@ fn tables_that_change_places_are_named(pair: &Pair) {
     let fill = "CREATE DATABASE moves; USE moves; CREATE TABLE a (id INT PRIMARY KEY, v INT); CREATE TABLE b LIKE a; \
         CREATE TABLE c LIKE a; CREATE TABLE other (id INT PRIMARY KEY); \
         INSERT INTO a VALUES (1, 1), (2, 2); INSERT INTO b VALUES (7, 7); INSERT INTO c VALUES (8, 8); INSERT INTO other VALUES (1)";
+    let seconds = "SELECT COUNT(DISTINCT create_time) FROM information_schema.tables \
+        WHERE table_schema = 'moves' AND table_name IN ('a', 'b', 'c')";
     pair.fill(fill);
+    while pair.source().value(seconds).expect("a number") != "1" {
+        pair.fill("DROP DATABASE moves");
+        pair.fill(fill);
+    }
     let change = "RENAME TABLE moves.a TO moves.q, moves.b TO moves.a, moves.q TO moves.b";
     let done = interrupted(pair, "a", "the snapshot is taken#1", change).code(3);
     let tables = |name: &str| -> Vec<String> {

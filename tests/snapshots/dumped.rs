@@ -92,6 +92,16 @@ fn a_copy_that_shares_nothing_outlives_its_snapshot(kind: Kind) {
         std::fs::read_dir(elsewhere).expect("a directory").count(),
         0
     );
+    // What a killed one left there is found, although the snapshot is gone and nobody names the place.
+    let killed = scene
+        .dump("reflink", &["--schemas", "shop", "--scratch", elsewhere])
+        .env("PENSTOCK_KILL_AT", "the catalog is read#1");
+    killed.run().code(137);
+    let left = || std::fs::read_dir(elsewhere).expect("a directory").count();
+    assert_eq!(left(), 1);
+    scene.tool(&["snapshot", "clean"]).run().ok();
+    assert_eq!(left(), 0);
+    scene.nothing_left(&[]);
     // Nothing is written into the directory of the server.
     let within = scene.server.datadir().join("new");
     scene

@@ -27,13 +27,15 @@ pub fn snapshot(command: &Snapshot, run: &Run, screen: &Screen) -> Result<u8> {
             let made = snapshot::list(&records)?;
             let done = snapshot::clean(run, &records, &options)?;
             if !options.dry_run {
-                // Copies of dumps that were killed, and the servers on them, lie beside the snapshots or in the usual place.
+                // Copies of dumps that were killed, and the servers on them, lie beside the snapshots, in the usual place, or
+                // where --scratch said.
                 let beside = made
                     .iter()
                     .filter_map(|l| l.content.as_ref()?.directory.parent());
                 for place in beside.chain([Path::new(scratch::USUAL)]) {
                     scratch::sweep(place, scratch::OF_FILES);
                 }
+                scratch::sweep_recorded();
             }
             screen.summary(&summary::snapshot_clean(&done));
             Ok(exceptions(&done.left))

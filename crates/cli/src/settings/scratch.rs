@@ -5,6 +5,7 @@
 
 use base::units::printable;
 use base::{Error, Kind, Result};
+use run::state::{self, StateDir};
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -25,6 +26,8 @@ const NEW: &str = ".penstock-new-";
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
+    /// Its record in the state directory.
+    record: Option<PathBuf>,
     _lock: File,
 }
 
@@ -48,10 +51,15 @@ impl Scratch {
         let name = new.path().file_name().unwrap_or_default().to_string_lossy();
         let name = format!("{prefix}{}", name.trim_start_matches(NEW));
         let path = std::path::absolute(within.join(name)).map_err(cannot)?;
+        let record = remember(&path, prefix);
         fs::rename(new.path(), &path).map_err(cannot)?;
         // From here on it has the other name.
         let _ = new.keep();
-        Ok(Scratch { path, _lock: lock })
+        Ok(Scratch {
+            path,
+            record,
+            _lock: lock,
+        })
     }
 
     /// Where it is.
@@ -63,6 +71,50 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         remove(&self.path);
+        if let Some(record) = &self.record
+            && !self.path.exists()
+        {
+            let _ = state::remove(record);
+        }
+    }
+}
+
+/// How records of these directories begin and end.
+const RECORD: (&str, &str) = ("scratch-", ".json");
+/// Bytes of a record at most.
+const RECORD_MOST: u64 = 64 << 10;
+
+/// Writes down where one is, so that `snapshot clean` finds what a killed command left in a place that only its command
+/// line named. Without a state directory, only the next command in the same place finds it.
+fn remember(path: &Path, prefix: &str) -> Option<PathBuf> {
+    if prefix != OF_FILES || path.parent() == Some(Path::new(USUAL)) {
+        return None;
+    }
+    let directory = super::state::directory()?;
+    let directory = StateDir(&directory);
+    let about = path.display().to_string();
+    let record = directory.hashed(RECORD.0, &about, 16, RECORD.1);
+    state::put_json(directory, &record, &path).ok()?;
+    Some(record)
+}
+
+/// Removes what killed dumps from files of this user left, wherever they were told to have it.
+pub fn sweep_recorded() {
+    let Some(directory) = super::state::directory() else {
+        return;
+    };
+    let records = StateDir(&directory).files(RECORD.0, RECORD.1);
+    for record in records.into_iter().flatten() {
+        let Ok(path) = state::read_json::<PathBuf>(&record, RECORD_MOST) else {
+            continue;
+        };
+        if let Some(within) = path.parent() {
+            sweep(within, OF_FILES);
+        }
+        // One that is in use is still there.
+        if !path.exists() {
+            let _ = state::remove(&record);
+        }
     }
 }
 

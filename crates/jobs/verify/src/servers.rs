@@ -163,12 +163,10 @@ fn compare_rows(
             Ok(mut p) => {
                 // Bounds are the first server's values: its column types, the second's index.
                 p.key = match (p.key.take(), &plan.key) {
-                    (Some(theirs), Some(ours)) if theirs.names() == ours.names() => {
-                        Some(ChunkKey {
-                            columns: ours.columns.clone(),
-                            ..theirs
-                        })
-                    }
+                    (Some(theirs), Some(ours)) if ours.covers(&theirs) => Some(ChunkKey {
+                        columns: ours.columns.clone(),
+                        ..theirs
+                    }),
                     _ => None,
                 };
                 p

@@ -6,7 +6,7 @@ use run::Run;
 use run::state::storage;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, BufRead, Read};
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, lchown, symlink};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, lchown, symlink};
 use std::path::Path;
 
 /// Bytes that are copied before it is looked whether the run has ended.
@@ -23,6 +23,17 @@ enum Treat {
     Empty,
     /// Not needed.
     LeaveOut,
+}
+
+impl Treat {
+    /// How often a file is copied when a copy is recovered and then read: what the server that reads has links to, once.
+    fn copies(self) -> u64 {
+        match self {
+            Treat::Link => 1,
+            Treat::Copy => 2,
+            Treat::Empty | Treat::LeaveOut => 0,
+        }
+    }
 }
 
 /// By name, at the top of a data directory. `logs` are the binary logs and relay logs.
@@ -48,6 +59,11 @@ fn at_top(name: &str, is_directory: bool, logs: &[String]) -> Treat {
     } else {
         Treat::Copy
     }
+}
+
+/// What recovery needs besides: pages that were written twice, and the list of prepared transactions.
+fn is_for_recovery(name: &str) -> bool {
+    name.starts_with("#ib_") || name == "tc.log"
 }
 
 /// By name, in the directory of a schema.
@@ -86,8 +102,7 @@ fn make(
     for (name, path, is_directory) in entries(from)? {
         let there = to.join(&name);
         let shown = name.to_string_lossy();
-        // What recovery needs besides: pages that were written twice, and the list of prepared transactions.
-        let needed = recovers && (shown.starts_with("#ib_") || shown == "tc.log");
+        let needed = recovers && is_for_recovery(&shown);
         match at_top(&shown, is_directory, &logs) {
             Treat::LeaveOut if !needed => {}
             Treat::Link if made.links => made.link(&path, &there)?,
@@ -198,46 +213,71 @@ impl Maker<'_> {
     }
 }
 
-/// How many bytes [`copy_all`] will write where no blocks are shared, but for the last binary log.
-pub(super) fn bytes_of_copy(original: &Original) -> Result<u64> {
+/// How many bytes [`copy_all`] and [`create`] after it will write where no blocks are shared. Holes are written as zeros.
+pub(super) fn bytes_of_copies(original: &Original) -> Result<u64> {
     let from = original.path();
     let logs = logs(from).map_err(|e| storage("read", from, &e))?;
-    let stored = |path: &Path| {
+    let size = |path: &Path| {
         let meta = fs::metadata(path).map_err(|e| storage("read", path, &e))?;
-        // Holes are not written.
-        Ok(meta.len().min(meta.blocks().saturating_mul(512)))
+        Ok(meta.len())
     };
     let mut bytes = 0;
     for (name, path, is_directory) in entries(from)? {
-        let treat = at_top(&name.to_string_lossy(), is_directory, &logs);
-        if matches!(treat, Treat::LeaveOut | Treat::Empty) {
-            continue;
-        }
+        let shown = name.to_string_lossy();
+        let treat = match at_top(&shown, is_directory, &logs) {
+            Treat::LeaveOut if is_for_recovery(&shown) => Treat::Link,
+            treat => treat,
+        };
         if !is_directory {
-            bytes += stored(&path)?;
+            bytes += size(&path)? * treat.copies();
             continue;
         }
-        let schema = name.to_string_lossy();
         for (name, path, is_directory) in entries(&path)? {
-            let treat = in_schema(&schema, &name.to_string_lossy());
-            if !is_directory && treat != Treat::Empty {
-                bytes += stored(&path)?;
+            // What is in the redo log's directory is copied once, as its files are.
+            let treat = match treat {
+                Treat::Copy => in_schema(&shown, &name.to_string_lossy()),
+                treat => treat,
+            };
+            if !is_directory {
+                bytes += size(&path)? * treat.copies();
             }
         }
+    }
+    if let Some((last, _)) = original.binary_log_end()? {
+        bytes += size(&original.binary_log(&last)?)?;
     }
     Ok(bytes)
 }
 
-/// Whether a copy of this file in that directory shares its blocks.
-pub(super) fn shares_blocks(file: &Path, directory: &Path) -> bool {
+/// Whether a copy of InnoDB's files in that directory shares their blocks, or may.
+pub(super) fn shares_blocks(original: &Original, directory: &Path) -> bool {
+    let all = entries(original.path()).unwrap_or_default();
+    let linked =
+        |name: &std::ffi::OsStr| at_top(&name.to_string_lossy(), false, &[]) == Treat::Link;
+    let file = all
+        .iter()
+        .find(|(name, _, is_directory)| !is_directory && linked(name));
+    let Some((_, file, _)) = file else {
+        return false;
+    };
     let trial = directory.join("clone");
+    let mut private = File::options();
+    private.write(true).create_new(true).mode(0o600);
     let cloned = File::open(file).and_then(|from| {
-        let to = File::create_new(&trial)?;
-        rustix::fs::ioctl_ficlone(&to, &from).map_err(io::Error::from)
+        let to = private.open(&trial)?;
+        let kind = |file: &File| rustix::fs::fstatfs(file).map(|s| s.f_type);
+        match rustix::fs::ioctl_ficlone(&to, &from) {
+            // Kernels before 5.18 refuse this between two mounts of one btrfs, and share blocks in a copy.
+            Err(rustix::io::Errno::XDEV) => Ok(kind(&to)? == BTRFS && kind(&from)? == BTRFS),
+            done => Ok(done.map(|()| true)?),
+        }
     });
     let _ = fs::remove_file(&trial);
-    cloned.is_ok()
+    cloned.unwrap_or(false)
 }
+
+/// `BTRFS_SUPER_MAGIC` of linux/magic.h.
+const BTRFS: i64 = 0x9123_683e;
 
 /// Copies all of a data directory, for a server that will recover it. Of the binary logs it gets the last: which
 /// transactions that were prepared are to be committed stands there.

@@ -77,10 +77,10 @@ pub fn recover(run: &Run, original: &Original, options: &Options) -> Result<Reco
 
 /// Fails if the copy does not fit into the scratch directory: a full disk would end it after minutes, and others with it.
 fn has_room(original: &Original, scratch: &Path) -> Result<()> {
-    if directory::shares_blocks(&original.path().join("ibdata1"), scratch) {
+    if directory::shares_blocks(original, scratch) {
         return Ok(());
     }
-    let needs = directory::bytes_of_copy(original)?;
+    let needs = directory::bytes_of_copies(original)?;
     let stat = rustix::fs::statvfs(scratch)
         .map_err(|e| run::state::storage("read", scratch, &e.into()))?;
     let free = stat.f_bavail.saturating_mul(stat.f_frsize);

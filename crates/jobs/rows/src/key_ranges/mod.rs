@@ -112,6 +112,17 @@ impl ChunkKey {
         self.list(|c| c.select.clone(), ", ")
     }
 
+    /// Whether ranges of this key cover every row of a table of another server that has that key: the same columns, of
+    /// the same kinds, for between whole numbers nothing is looked for, and NULL in no column where it is not here.
+    pub fn covers(&self, other: &ChunkKey) -> bool {
+        let alike = |(ours, theirs): (&KeyColumn, &KeyColumn)| {
+            let kinds = (&ours.kind, &theirs.kind);
+            (kinds.0 == kinds.1 || matches!(kinds, (Kind::Text { .. }, Kind::Text { .. })))
+                && (ours.nullable || !theirs.nullable)
+        };
+        self.names() == other.names() && self.columns.iter().zip(&other.columns).all(alike)
+    }
+
     /// Names of the columns.
     pub fn names(&self) -> Vec<String> {
         self.columns.iter().map(|c| c.name.clone()).collect()

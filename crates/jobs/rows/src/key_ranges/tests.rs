@@ -184,6 +184,28 @@ fn a_short_bound_begins_with_the_first_of_its_keys() {
 }
 
 #[test]
+fn ranges_of_one_key_cover_another_of_the_same_kinds() {
+    let number = key(vec![Kind::Integer, Kind::Integer], false);
+    assert!(number.covers(&number));
+    // 1.5 lies between whole numbers.
+    let other = key(vec![Kind::Float, Kind::Integer], false);
+    assert!(!number.covers(&other) && !other.covers(&number));
+    let nullable = key(vec![Kind::Integer, Kind::Integer], true);
+    assert!(nullable.covers(&number) && !number.covers(&nullable));
+    let text = |charset: &str| {
+        let charset = charset.to_owned();
+        key(
+            vec![Kind::Text {
+                charset,
+                ignores_case: true,
+            }],
+            false,
+        )
+    };
+    assert!(text("latin1").covers(&text("utf8mb4")));
+}
+
+#[test]
 fn rows_with_nulls_have_a_range_of_their_own() {
     let key = key(vec![Kind::Integer], true);
     let only = KeyRange {
