@@ -2,7 +2,7 @@
 
 use crate::args::dump::FromFiles;
 use crate::settings;
-use crate::settings::scratch::{self, Scratch};
+use crate::settings::scratch::Scratch;
 use base::Result;
 use dump::from_files::{self, DataDirectory, Readable};
 use run::Run;
@@ -31,7 +31,7 @@ pub fn dump(
     let taken = with_snapshot(run, take, |used| {
         dump::not_within(&options.to, used.id)?;
         let beside = beside(take.method, used);
-        let scratch = Scratch::new(a.scratch.as_deref().or(beside), scratch::OF_FILES, 0o711)?;
+        let scratch = Scratch::of_files(a.scratch.as_deref().or(beside))?;
         let directory = directory(a, take.method, used, scratch.path());
         let readable = from_files::readable(run, &directory, options)?;
         // A copy that shares blocks costs room as long as it is there: that is watched while the snapshot is there, too.

@@ -28,7 +28,7 @@ use crate::args::values::Existing;
 use crate::args::{self, Cli, Command, Completions};
 use crate::screen::Screen;
 use crate::settings::config::Config;
-use crate::settings::scratch::{self, Scratch};
+use crate::settings::scratch::Scratch;
 use crate::settings::{self, Compared, Copied};
 use ::report::record::{self, settings as recorded};
 use ::report::summary::{self, Summary};
@@ -96,13 +96,8 @@ fn dump(a: &args::dump::Dump, json: bool, run: &Run, screen: &Screen) -> Result<
         screen.summary(&summary::preview_dump(&found, &time));
         return Ok(exceptions(&found.exceptions));
     }
-    // Others may not look into it; the account of the server needs to reach what is below.
     let of_server = match &a.files.from_files {
-        Some(_) => Some(Scratch::new(
-            a.files.scratch.as_deref(),
-            scratch::OF_FILES,
-            0o711,
-        )?),
+        Some(_) => Some(Scratch::of_files(a.files.scratch.as_deref())?),
         None => None,
     };
     let directory = of_server

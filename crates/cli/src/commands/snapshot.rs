@@ -9,7 +9,6 @@ use ::report::summary;
 use ::snapshot::RestoreOptions;
 use base::{Kind, Result};
 use run::Run;
-use std::path::Path;
 
 /// Runs one of its commands.
 pub fn snapshot(command: &Snapshot, run: &Run, screen: &Screen) -> Result<u8> {
@@ -24,18 +23,10 @@ pub fn snapshot(command: &Snapshot, run: &Run, screen: &Screen) -> Result<u8> {
         Snapshot::Clean(a) => {
             let options = settings::snapshot::clean(a);
             let records = settings::snapshot::records()?;
-            let made = snapshot::list(&records)?;
             let done = snapshot::clean(run, &records, &options)?;
             if !options.dry_run {
-                // Copies of dumps that were killed, and the servers on them, lie beside the snapshots, in the usual place, or
-                // where --scratch said.
-                let beside = made
-                    .iter()
-                    .filter_map(|l| l.content.as_ref()?.directory.parent());
-                for place in beside.chain([Path::new(scratch::USUAL)]) {
-                    scratch::sweep(place, scratch::OF_FILES);
-                }
-                scratch::sweep_recorded();
+                // Copies of dumps that were killed, and the servers on them.
+                scratch::sweep_of_files();
             }
             screen.summary(&summary::snapshot_clean(&done));
             Ok(exceptions(&done.left))

@@ -11,10 +11,10 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as
 use std::path::{Path, PathBuf};
 
 /// Where they are made if nothing else is said: `/tmp` is memory on many hosts.
-pub const USUAL: &str = "/var/tmp";
+const USUAL: &str = "/var/tmp";
 
 /// How those of dumps from files are called.
-pub const OF_FILES: &str = "penstock-files-";
+const OF_FILES: &str = "penstock-files-";
 
 /// The file whose lock says that the directory is used.
 const LOCK: &str = "in-use";
@@ -32,9 +32,26 @@ pub struct Scratch {
 }
 
 impl Scratch {
+    /// Makes one for a dump from files. Others may not look into it; the account of the server needs to reach what is
+    /// below. It has a record, so that `snapshot clean` finds what a killed dump left in a place that only its command line named; without a state
+    /// directory, the next dump in the same place finds it.
+    pub fn of_files(within: Option<&Path>) -> Result<Scratch> {
+        Scratch::made(within, OF_FILES, 0o711, remember)
+    }
+
     /// Makes one; `PREFIX` and random letters are its name. What killed commands left under the same prefix is
     /// removed first.
     pub fn new(within: Option<&Path>, prefix: &str, mode: u32) -> Result<Scratch> {
+        Scratch::made(within, prefix, mode, |_| None)
+    }
+
+    /// `record` writes down where it will be, before it is there.
+    fn made(
+        within: Option<&Path>,
+        prefix: &str,
+        mode: u32,
+        record: fn(&Path) -> Option<PathBuf>,
+    ) -> Result<Scratch> {
         let within = within.unwrap_or(Path::new(USUAL));
         sweep(within, prefix);
         let cannot = |e: std::io::Error| {
@@ -51,7 +68,7 @@ impl Scratch {
         let name = new.path().file_name().unwrap_or_default().to_string_lossy();
         let name = format!("{prefix}{}", name.trim_start_matches(NEW));
         let path = std::path::absolute(within.join(name)).map_err(cannot)?;
-        let record = remember(&path, prefix);
+        let record = record(&path);
         fs::rename(new.path(), &path).map_err(cannot)?;
         // From here on it has the other name.
         let _ = new.keep();
@@ -84,12 +101,8 @@ const RECORD: (&str, &str) = ("scratch-", ".json");
 /// Bytes of a record at most.
 const RECORD_MOST: u64 = 64 << 10;
 
-/// Writes down where one is, so that `snapshot clean` finds what a killed command left in a place that only its command
-/// line named. Without a state directory, only the next command in the same place finds it.
-fn remember(path: &Path, prefix: &str) -> Option<PathBuf> {
-    if prefix != OF_FILES || path.parent() == Some(Path::new(USUAL)) {
-        return None;
-    }
+/// Writes down where one is.
+fn remember(path: &Path) -> Option<PathBuf> {
     let directory = super::state::directory()?;
     let directory = StateDir(&directory);
     let about = path.display().to_string();
@@ -98,8 +111,9 @@ fn remember(path: &Path, prefix: &str) -> Option<PathBuf> {
     Some(record)
 }
 
-/// Removes what killed dumps from files of this user left, wherever they were told to have it.
-pub fn sweep_recorded() {
+/// Removes what killed dumps from files of this user left: in the usual place, and wherever they were told to have it.
+pub fn sweep_of_files() {
+    sweep(Path::new(USUAL), OF_FILES);
     let Some(directory) = super::state::directory() else {
         return;
     };
@@ -131,7 +145,7 @@ fn remove(path: &Path) {
 }
 
 /// Removes what killed commands of this user left, and ends servers that still run there.
-pub fn sweep(within: &Path, prefix: &str) {
+fn sweep(within: &Path, prefix: &str) {
     let Ok(entries) = fs::read_dir(within) else {
         return;
     };

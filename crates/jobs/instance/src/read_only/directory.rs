@@ -3,6 +3,7 @@
 use super::original::Original;
 use base::Result;
 use run::Run;
+use run::file_system::FileSystem;
 use run::state::storage;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, BufRead, Read};
@@ -265,19 +266,19 @@ pub(super) fn shares_blocks(original: &Original, directory: &Path) -> bool {
     private.write(true).create_new(true).mode(0o600);
     let cloned = File::open(file).and_then(|from| {
         let to = private.open(&trial)?;
-        let kind = |file: &File| rustix::fs::fstatfs(file).map(|s| s.f_type);
-        match rustix::fs::ioctl_ficlone(&to, &from) {
-            // Kernels before 5.18 refuse this between two mounts of one btrfs, and share blocks in a copy.
-            Err(rustix::io::Errno::XDEV) => Ok(kind(&to)? == BTRFS && kind(&from)? == BTRFS),
-            done => Ok(done.map(|()| true)?),
-        }
+        rustix::fs::ioctl_ficlone(&to, &from).map_err(io::Error::from)
     });
     let _ = fs::remove_file(&trial);
-    cloned.unwrap_or(false)
+    match cloned {
+        Ok(()) => true,
+        // Kernels before 5.18 refuse this between two mounts of one btrfs, and share blocks in a copy.
+        Err(e) if e.kind() == io::ErrorKind::CrossesDevices => {
+            let is_btrfs = |path| FileSystem::at(path).is_ok_and(|f| f.kind == "btrfs");
+            is_btrfs(original.path()) && is_btrfs(directory)
+        }
+        Err(_) => false,
+    }
 }
-
-/// `BTRFS_SUPER_MAGIC` of linux/magic.h.
-const BTRFS: i64 = 0x9123_683e;
 
 /// Copies all of a data directory, for a server that will recover it. Of the binary logs it gets the last: which
 /// transactions that were prepared are to be committed stands there.

@@ -7,6 +7,7 @@ use super::directory;
 use super::original::Original;
 use super::process::{Options, Process, Purpose, user};
 use base::{Error, Kind, Result};
+use run::file_system::FileSystem;
 use run::{Run, connect, failure};
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -81,9 +82,10 @@ fn has_room(original: &Original, scratch: &Path) -> Result<()> {
         return Ok(());
     }
     let needs = directory::bytes_of_copies(original)?;
-    let stat = rustix::fs::statvfs(scratch)
-        .map_err(|e| run::state::storage("read", scratch, &e.into()))?;
-    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+    let there = FileSystem::at(scratch);
+    let free = there
+        .map_err(|e| run::state::storage("read", scratch, &e))?
+        .free;
     if needs <= free {
         return Ok(());
     }
