@@ -375,3 +375,30 @@ fn batch_sizes_tried_are_in_the_summary(pair: &Pair) {
         .ok()
         .says(&["batch size ", "`a1`.`t`: ", "(tried 1, 2, 4)"]);
 }
+
+both!(rows_between_whole_numbers_are_compared);
+/// The ranges are made of whole numbers; the second server's column has others as well.
+fn rows_between_whole_numbers_are_compared(pair: &Pair) {
+    // Many rows of each id: they are read in several ranges.
+    let doubled: String = (0..5)
+        .map(|n| format!("INSERT INTO t SELECT id, d + {} FROM t;", 3334 << n))
+        .collect();
+    let table = |kind: &str| {
+        format!(
+            "CREATE DATABASE kinds; USE kinds; CREATE TABLE t (id {kind} NOT NULL, d INT NOT NULL, PRIMARY KEY (id, d)); \
+             INSERT INTO t SELECT 1 + n % 3, n DIV 3 FROM {COUNT}; {doubled} ANALYZE TABLE t;"
+        )
+    };
+    pair.fill(&table("INT"));
+    pair.target()
+        .script(table("DOUBLE").as_bytes())
+        .expect("a table");
+    let verify = || pair.verify_servers(&["--no-definitions", "--schemas", "kinds"]);
+    verify().ok().says(&["320,000 rows"]);
+    pair.target()
+        .client("INSERT INTO kinds.t VALUES (1.5, 0)")
+        .expect("a row");
+    verify()
+        .code(4)
+        .says(&["`kinds`.`t`", "320,001 on the second"]);
+}
