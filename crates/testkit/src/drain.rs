@@ -4,7 +4,7 @@
 use crate::{Error, Result};
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::Instant;
@@ -72,39 +72,26 @@ pub fn drain(
 }
 
 fn work_off(mut conn: Conn, queue: &Mutex<VecDeque<String>>, to: Option<&Path>) -> Result<Drained> {
-    let doing = |to: &Path| Error::doing(to.display().to_string());
-    let mut file = to
-        .map(|to| File::create(to).map_err(doing(to)))
-        .transpose()?;
-    let mut packed: Vec<u8> = Vec::new();
-    let mut write = |packed: &mut Vec<u8>, last: bool| {
-        if let (Some(file), Some(to)) = (&mut file, to) {
-            file.write_all(packed).map_err(doing(to))?;
-            packed.clear();
-            if last {
-                file.sync_all().map_err(doing(to))?;
-            }
-        }
-        Ok::<_, Error>(())
-    };
+    let created = to.map(File::create).transpose()?;
+    let mut file = created.map(|file| BufWriter::with_capacity(AT_ONCE, file));
     conn.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")?;
     conn.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")?;
     let mut drained = Drained::default();
     loop {
         let next = queue.lock().unwrap_or_else(|e| e.into_inner()).pop_front();
         let Some(sql) = next else {
-            write(&mut packed, true)?;
+            if let Some(mut file) = file {
+                file.flush()?;
+                file.get_ref().sync_all()?;
+            }
             return Ok(drained);
         };
         let mut rows = conn.query(&sql)?;
         while let Some(row) = rows.next()? {
             drained.rows += 1;
             drained.bytes += row.payload().len() as u64;
-            if to.is_some() {
-                packed.extend_from_slice(row.payload());
-                if packed.len() >= AT_ONCE {
-                    write(&mut packed, false)?;
-                }
+            if let Some(file) = &mut file {
+                file.write_all(row.payload())?;
             }
         }
     }

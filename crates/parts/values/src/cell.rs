@@ -68,25 +68,24 @@ pub fn eight_digits(n: u32) -> u64 {
 /// Zeros as text in every byte.
 pub const ZEROS: u64 = 0x3030_3030_3030_3030;
 
-/// The text of each number below 1000, first digit in the low byte, and above it how many digits it has.
-static THOUSAND: [u32; 1000] = {
-    let mut all = [0; 1000];
-    let mut n = 0;
-    while n < 1000 {
-        let three = (n / 100) | ((n / 10 % 10) << 8) | ((n % 10) << 16) | 0x30_3030;
-        let digits = 1 + (n >= 10) as u32 + (n >= 100) as u32;
-        all[n as usize] = (three >> (8 * (3 - digits))) | (digits << 24);
-        n += 1;
-    }
-    all
-};
-
-/// The same with zeros before it: always three digits.
+/// Three digits of each number below 1000 as text, the first one in the low byte.
 static THREE: [u32; 1000] = {
     let mut all = [0; 1000];
     let mut n = 0;
     while n < 1000 {
         all[n as usize] = (n / 100) | ((n / 10 % 10) << 8) | ((n % 10) << 16) | 0x30_3030;
+        n += 1;
+    }
+    all
+};
+
+/// The same without zeros before it, and above them how many digits it has.
+static THOUSAND: [u32; 1000] = {
+    let mut all = THREE;
+    let mut n = 0;
+    while n < 1000 {
+        let digits = 1 + (n >= 10) as u32 + (n >= 100) as u32;
+        all[n] = (all[n] >> (8 * (3 - digits))) | (digits << 24);
         n += 1;
     }
     all
