@@ -223,8 +223,21 @@ copy_files() {
 }
 
 restore_tablespace_goals() {
-    local group='tablespace import' keys='five keys, tablespace import' other="${IMPORT[-1]##*/} --use-threads=2"
-    record goal "$group" 'penstock --import-mode offline' 0.333 "$other"
+    local group='tablespace import' keys='five keys, tablespace import' import="${IMPORT[-1]##*/} --use-threads=2"
+    local most=0.333 other mode
+    [[ $FLAVOUR == mysql ]] || most=0.167
+    for other in 'penstock --import-mode sql, best settings' 'myloader, best settings' "$import"; do
+        record goal "$group" 'penstock --import-mode tablespace' "$most" "$other"
+        record goal "$group" 'penstock --import-mode offline' 0.167 "$other"
+        record goal "$group" 'penstock --datadir' 0.167 "$other"
+        for mode in '--import-mode tablespace' '--import-mode offline' --datadir; do
+            record goal "$keys" "penstock $mode" 0.1 "$other"
+        done
+    done
+    record goal "$group" 'penstock --import-mode offline' 2 'limit: cp of the files, and sync'
+    record goal "$group" 'penstock --datadir' 2 'limit: cp of the files, and sync'
+    # Later ones, with the comparison from files.
+    record goal "$group" 'penstock --import-mode offline' 0.333 "$import"
     record goal "$group" 'penstock --import-mode offline' 1.6 'limit: cp of the files, and sync'
-    record goal "$keys" 'penstock --import-mode offline' 0.111 "$other"
+    record goal "$keys" 'penstock --import-mode offline' 0.111 "$import"
 }
