@@ -165,11 +165,14 @@ follows() {
 }
 # A dump of a snapshot by one command, loaded into a new server, which follows the source from the dump's place.
 dumped_at_once() {
-    local method=$1 file at place
+    local method=$1 file at place step
     say "--method $method on $2: dumped by one command"
     writers_begin
     moved
-    typed penstock dump --from-snapshot "$method" "$uri" --schemas shop --scratch /srv/try --to /srv/try/dump -q || fail 'dump --from-snapshot'
+    typed penstock dump --from-snapshot "$method" "$uri" --schemas shop --scratch /srv/try --to /srv/try/dump -q
+    local code=$?
+    # 3: the table without transactions is named.
+    ((code == 0 || code == 3)) || fail "dump --from-snapshot: $code"
     nothing_left 'dump --from-snapshot'
     ls -d /srv/try/penstock-files-* 2>/dev/null && fail 'a copy of the files is left'
     moved

@@ -28,6 +28,7 @@ mod record;
 mod redo;
 mod reflink;
 mod restore;
+mod room;
 mod send;
 mod server_copy;
 mod space;

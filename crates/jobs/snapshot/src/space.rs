@@ -3,6 +3,7 @@
 //! What the server writes while its blocks are shared takes new room. Invariant: the run gives its snapshot up before the
 //! server runs out of room because of it.
 
+use crate::room::Room;
 use crate::volume::Volume;
 use base::units::{bytes, printable};
 use base::{Cancel, Error, Kind, Result};
@@ -38,10 +39,8 @@ pub(crate) fn check(datadir: &Path, keep_free: f64) -> Result<()> {
 
 /// Fails if the snapshot's own room is nearly used, or will be before it is looked at again. `before` is what was used
 /// the last time.
-fn check_room(volume: &Volume, before: &mut f64) -> Result<()> {
-    let Some(used) = volume.used()? else {
-        return Ok(());
-    };
+fn check_room(room: &Room, before: &mut f64) -> Result<()> {
+    let used = room.used()?;
     let why = verdict(std::mem::replace(before, used), used);
     why.map_or(Ok(()), |what| {
         Err(Error::new(Kind::Storage, what).hint(
@@ -76,12 +75,13 @@ pub(crate) fn watched<T>(
     work: impl FnOnce() -> Result<T>,
 ) -> Result<T> {
     let done = Cancel::new();
+    let room = volume.map(Volume::room).transpose()?.flatten();
     std::thread::scope(|scope| {
         let watch = || {
             let mut used = 0.0;
             while !done.sleep(EVERY) {
-                let room = volume.map_or(Ok(()), |volume| check_room(volume, &mut used));
-                if let Err(e) = room.and_then(|()| check(datadir, keep_free)) {
+                let left = room.as_ref().map_or(Ok(()), |r| check_room(r, &mut used));
+                if let Err(e) = left.and_then(|()| check(datadir, keep_free)) {
                     run.abort(e);
                     return;
                 }

@@ -11,6 +11,7 @@
 //! lvs(8), lvremove(8), mount(8), zfs-snapshot(8), zfs-destroy(8).
 
 use crate::program;
+use crate::room::{DMSETUP, Room};
 use base::units::printable;
 use base::{Error, Kind, Result};
 use run::state::storage;
@@ -195,6 +196,7 @@ impl Volume {
                     .hint(format!("use --method {other}")),
             );
         }
+        program::find(DMSETUP.0, DMSETUP.1)?;
         let mount = directory.join("mnt");
         let inside = datadir
             .strip_prefix(&mounted.point)
@@ -330,8 +332,8 @@ impl Volume {
         }
     }
 
-    /// The share of its room that is used, where it has room of its own: 0 to 1.
-    pub(crate) fn used(&self) -> Result<Option<f64>> {
+    /// The room that its copies of blocks take, where that is not room of the file system.
+    pub(crate) fn room(&self) -> Result<Option<Room>> {
         let Volume::Lvm {
             group,
             origin,
@@ -342,16 +344,12 @@ impl Volume {
         else {
             return Ok(None);
         };
-        let words = if *thin {
-            let pool = lvs("pool_lv", &format!("{group}/{origin}"))?;
-            let pool = pool.first().cloned().unwrap_or_default();
-            lvs("data_percent", &format!("{group}/{pool}"))?
-        } else {
-            lvs("data_percent", &format!("{group}/{name}"))?
-        };
-        let percent = words.first().and_then(|w| w.parse::<f64>().ok());
-        // A snapshot that overflowed is invalid, and shows nothing.
-        Ok(Some(percent.unwrap_or(100.0) / 100.0))
+        if !thin {
+            return Ok(Some(Room::of_snapshot(group, name)));
+        }
+        let pool = lvs("pool_lv", &format!("{group}/{origin}"))?;
+        let pool = pool.first().map(String::as_str).unwrap_or_default();
+        Ok(Some(Room::of_pool(group, pool)))
     }
 }
 
