@@ -106,6 +106,10 @@ pub struct FromFiles {
     /// data directory into the scratch directory, and have the temporary server recover the copy
     #[arg(long, requires = "from_files")]
     pub recover: bool,
+    /// With --recover, if the server had its binary logs outside of the data directory: their index (its log_bin_index). Which
+    /// of the last transactions were committed stands in the logs
+    #[arg(long, value_name = "FILE", requires = "recover")]
+    pub binary_log_index: Option<PathBuf>,
     /// With --from-files or --from-snapshot: where the temporary server, and the copy, have their directory [default: /var/tmp; with a
     /// snapshot that shares blocks, beside it]
     #[arg(long, value_name = "DIR")]

@@ -90,6 +90,7 @@ pub fn data_directory(
     dump::from_files::DataDirectory {
         path: path.to_owned(),
         recover: a.recover,
+        binary_log_index: a.binary_log_index.clone(),
         snapshot_of: None,
         server: instance::read_only::Options {
             scratch: scratch.to_owned(),

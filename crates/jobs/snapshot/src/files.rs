@@ -7,15 +7,13 @@
 
 use base::units::printable;
 use base::{Error, Kind, Result};
+use innodb::redo::MYSQL_DIRECTORY;
 use run::state::storage;
 use server::Identity;
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-
-/// Directory of MySQL's redo log since 8.0.30.
-pub(crate) const MYSQL_REDO: &str = "#innodb_redo";
 
 /// What a file is to a snapshot that clones one file after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,7 +168,7 @@ impl Rules {
         let name = path.rsplit('/').next().unwrap_or(path);
         let top = !path.contains('/');
         let is = |ending: &[&str]| ending.iter().any(|e| name.ends_with(e));
-        if path.starts_with(MYSQL_REDO) || top && name.starts_with("ib_logfile") {
+        if path.starts_with(MYSQL_DIRECTORY) || top && name.starts_with("ib_logfile") {
             Class::Redo
         } else if is(&[".ibd", ".ibu", ".dblwr", ".bdblwr"])
             || top && (name.starts_with("ibdata") || name.starts_with("undo"))
@@ -228,7 +226,7 @@ impl Rules {
                     found.directories.push(path.clone());
                     below.push(path);
                 } else if meta.is_file()
-                    && !(path.starts_with(MYSQL_REDO) && path.ends_with("_tmp"))
+                    && !(path.starts_with(MYSQL_DIRECTORY) && path.ends_with("_tmp"))
                 {
                     if path.ends_with(".isl") {
                         return Err(elsewhere(

@@ -8,36 +8,18 @@
 //!
 //! Invariant: a log with a part missing between checkpoint and end is never passed on; the snapshot is taken again.
 //!
-//! Formats: MariaDB since 10.8 (one circular `ib_logfile0`: `log0log.h`, `log_t::CHECKPOINT_1`, `START_OFFSET`); MySQL
-//! since 8.0.30 (`#innodb_redo/#ib_redoN`: `log0constants.h`, `log0files_finder.cc`).
+//! The formats are those that `innodb::redo` describes.
 
 use crate::clone::{clone_file, remove};
-use crate::files::MYSQL_REDO;
 use base::Result;
+use innodb::redo::{
+    MARIADB_FORMAT, MARIADB_LOG, MARIADB_START, MYSQL_CHECKPOINTS, MYSQL_DIRECTORY, MYSQL_START, mariadb_checkpoint, numbered,
+};
 use run::state::storage;
-use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-
-/// MariaDB's log.
-const MARIADB_LOG: &str = "ib_logfile0";
-
-/// MariaDB: where the records begin; before that are the header and both checkpoints.
-const MARIADB_START: u64 = 12288;
-
-/// MariaDB: the checkpoints.
-const MARIADB_CHECKPOINTS: [u64; 2] = [4096, 8192];
-
-/// MariaDB: what the file begins with in this format.
-const MARIADB_FORMAT: &[u8; 4] = b"Phys";
-
-/// MySQL: bytes before the records.
-const MYSQL_START: u64 = 2048;
-
-/// MySQL: the blocks with checkpoints, of 512 bytes each.
-const MYSQL_CHECKPOINTS: [u64; 2] = [512, 1536];
 
 /// MySQL: the flag of a file whose last record was written (`LOG_HEADER_FLAG_FILE_FULL`).
 const MYSQL_FULL: u32 = 1 << 3;
@@ -105,7 +87,7 @@ pub(crate) fn after(
             )
         }
         Before::MySql(copies) => {
-            let log = data.join(MYSQL_REDO);
+            let log = data.join(MYSQL_DIRECTORY);
             remove(&log)?;
             clone_redo(root, &log)?;
             let joined = join_mysql(copies, &log).map_err(|e| storage("write", &log, &e))?;
@@ -128,16 +110,7 @@ fn join_mariadb(log: &Path, head: &[u8], size: u64) -> io::Result<Result<u64, St
     if head[..4] != *MARIADB_FORMAT {
         return Ok(Err("the redo log has a format that is not known".to_owned()));
     }
-    let checkpoint = MARIADB_CHECKPOINTS
-        .iter()
-        .filter_map(|at| {
-            let block = &head[*at as usize..*at as usize + 64];
-            let sum = u32::from_be_bytes(block[60..64].try_into().ok()?);
-            let lsn = u64::from_be_bytes(block[..8].try_into().ok()?);
-            (crc32c::crc32c(&block[..60]) == sum).then_some(lsn)
-        })
-        .max();
-    let Some(checkpoint) = checkpoint else {
+    let Some((checkpoint, _)) = mariadb_checkpoint(head) else {
         return Ok(Err(
             "the redo log has no checkpoint that can be read".to_owned()
         ));
@@ -146,25 +119,9 @@ fn join_mariadb(log: &Path, head: &[u8], size: u64) -> io::Result<Result<u64, St
     Ok(Ok(checkpoint))
 }
 
-/// MySQL's files, by number.
-fn numbered(directory: &Path) -> io::Result<BTreeMap<u64, PathBuf>> {
-    let mut found = BTreeMap::new();
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        let number = entry
-            .file_name()
-            .to_str()
-            .and_then(|n| n.strip_prefix("#ib_redo")?.parse().ok());
-        if let Some(number) = number {
-            found.insert(number, entry.path());
-        }
-    }
-    Ok(found)
-}
-
 /// Clones every file of MySQL's log. The server renames files that it no longer needs at any time.
 fn clone_redo(root: &Path, to: &Path) -> Result<()> {
-    let from = root.join(MYSQL_REDO);
+    let from = root.join(MYSQL_DIRECTORY);
     fs::create_dir(to).map_err(|e| storage("create", to, &e))?;
     let list = || numbered(&from).map_err(|e| storage("read", &from, &e));
     // The newest file is cloned last, again and again until no newer one has come.

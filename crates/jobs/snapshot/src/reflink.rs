@@ -6,10 +6,11 @@
 //! cloned again.
 
 use crate::clone::{clone_file, remove};
-use crate::files::{Class, Listing, MYSQL_REDO, Rules};
+use crate::files::{Class, Listing, Rules};
 use crate::locks::Locks;
 use crate::redo::{self, After};
 use base::{Error, Event, Kind, Result, failpoint};
+use innodb::redo::MYSQL_DIRECTORY;
 use run::Run;
 use run::state::storage;
 use server::Position;
@@ -98,7 +99,7 @@ fn one_round(
             "an undo tablespace was being truncated".to_owned(),
         ));
     }
-    for below in listing.directories.iter().filter(|d| *d != MYSQL_REDO) {
+    for below in listing.directories.iter().filter(|d| *d != MYSQL_DIRECTORY) {
         let path = data.join(below);
         fs::create_dir_all(&path).map_err(|e| storage("create", &path, &e))?;
     }

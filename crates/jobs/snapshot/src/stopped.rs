@@ -4,11 +4,11 @@
 //! in the way of the lock that every server takes. The kernel drops such a lock when the process closes *any*
 //! descriptor of the file, so the one that has the lock is also the one that is read.
 
-use crate::files::MYSQL_REDO;
 use crate::local;
 use crate::manifest::{Manifest, Position, Source};
 use base::units::printable;
 use base::{Error, Kind, Result};
+use innodb::redo::{MYSQL_DIRECTORY, has_ended, numbered};
 use run::state::storage;
 use rustix::fs::FlockOperation;
 use std::fs::{self, File};
@@ -20,9 +20,6 @@ use std::sync::Arc;
 /// What a binary log begins with: `binary_log::BINLOG_MAGIC`.
 const BINLOG_MAGIC: [u8; 4] = [0xfe, b'b', b'i', b'n'];
 
-/// Offset of `FIL_PAGE_FILE_FLUSH_LSN` in the first page of the system tablespace.
-const FLUSH_LSN: u64 = 26;
-
 /// A stopped server, kept from starting.
 pub(crate) struct Stopped {
     pub(crate) datadir: PathBuf,
@@ -33,7 +30,8 @@ pub(crate) struct Stopped {
 }
 
 impl Stopped {
-    /// Keeps a server from starting on it; an error if one runs.
+    /// Keeps a server from starting on it; an error if one runs, or if the last one was not shut down: which of its
+    /// transactions are committed, its binary log says, and the files are stored without it.
     pub(crate) fn hold(datadir: &Path) -> Result<Stopped> {
         let datadir = fs::canonicalize(datadir).map_err(|e| storage("read", datadir, &e))?;
         let path = datadir.join(local::SYSTEM);
@@ -46,6 +44,13 @@ impl Stopped {
             let what = format!("a server runs on {}", datadir.display());
             return Err(Error::new(Kind::Target, printable(&what))
                 .hint("connect to it instead of naming --datadir, or shut it down first"));
+        }
+        let ended = has_ended(&datadir).map_err(|e| storage("read", &datadir, &e))?;
+        if ended == Some(false) {
+            let what = format!("{} was not shut down cleanly", datadir.display());
+            return Err(Error::new(Kind::Target, printable(&what)).hint(
+                "start the server once and shut it down; or penstock dump --from-files has a copy of the files recovered (--recover), and dumps that",
+            ));
         }
         let logs = binary_logs(&datadir).map_err(|e| storage("read", &datadir, &e))?;
         Ok(Stopped {
@@ -64,10 +69,9 @@ impl Stopped {
             return Err(Error::new(Kind::Target, printable(&what))
                 .hint("--datadir names the data directory of a server that does not run"));
         };
-        let mut head = vec![0; 12288];
+        let mut head = [0; 48];
         let file = File::open(&log).map_err(read)?;
-        file.read_exact_at(&mut head[..2048], 0).map_err(read)?;
-        let _ = file.read_exact_at(&mut head, 0);
+        file.read_exact_at(&mut head, 0).map_err(read)?;
         // LOG_HEADER_CREATOR: "MySQL 9.7.4", "MariaDB 10.11.19".
         let creator = head[16..48].split(|b| *b == 0).next().unwrap_or_default();
         let creator = printable(&String::from_utf8_lossy(creator));
@@ -100,36 +104,20 @@ impl Stopped {
                     Some("the data directory has several series of binary logs".to_owned());
             }
         }
-        if mysql && !self.shut_down_cleanly(&head).map_err(read)? {
+        if has_ended(&self.datadir).map_err(read)?.is_none() {
             manifest.position_remark = Some(
-                "the server was not shut down cleanly, so its binary log may hold more or less than its tables".to_owned(),
+                "the format of the redo log does not show whether the server was shut down cleanly, so its binary log may hold more or less than its tables".to_owned(),
             );
         }
         Ok(())
-    }
-
-    /// MySQL notes the end of its log in the system tablespace when it shuts down.
-    fn shut_down_cleanly(&self, head: &[u8]) -> io::Result<bool> {
-        let mut lsn = [0; 8];
-        self.system.read_exact_at(&mut lsn, FLUSH_LSN)?;
-        let checkpoints = [512, 1536].map(|at: usize| head[at + 8..at + 16].to_vec());
-        Ok(checkpoints.iter().any(|c| **c == lsn))
     }
 }
 
 /// The newest file of the redo log, and whether it is MySQL's.
 fn redo_log(datadir: &Path) -> io::Result<Option<(PathBuf, bool)>> {
-    let of_mysql = datadir.join(MYSQL_REDO);
+    let of_mysql = datadir.join(MYSQL_DIRECTORY);
     if of_mysql.is_dir() {
-        let number = |p: &PathBuf| -> Option<u64> {
-            p.file_name()?
-                .to_str()?
-                .strip_prefix("#ib_redo")?
-                .parse()
-                .ok()
-        };
-        let files = fs::read_dir(of_mysql)?.flatten().map(|e| e.path());
-        let newest = files.filter(|p| number(p).is_some()).max_by_key(number);
+        let newest = numbered(&of_mysql)?.into_values().next_back();
         return Ok(newest.map(|p| (p, true)));
     }
     let log = datadir.join("ib_logfile0");

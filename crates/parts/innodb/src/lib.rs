@@ -3,7 +3,7 @@
 //! `page` and `format` say where things lie in a page and how it is checksummed,
 //! `cfg` reads what `FLUSH TABLES … FOR EXPORT` writes beside a file, `layout`
 //! makes of that how records of an index lie, `collation` in which order,
-//! `record` walks them; `space` accounts for extents and segments, and `check`
+//! `record` walks them; `redo` says whether the log ended with the server; `space` accounts for extents and segments, and `check`
 //! puts it together: every invariant of a whole file. `bulk` makes new files,
 //! of `value`s, and `names` says what they are called; it shares with the check what a page looks like, not how it is
 //! judged.
@@ -22,6 +22,7 @@ pub mod names;
 pub mod page;
 pub mod read;
 pub mod record;
+pub mod redo;
 pub mod space;
 pub mod value;
 

@@ -29,6 +29,8 @@ pub struct DataDirectory {
     pub path: PathBuf,
     /// Whether a copy of it is recovered first.
     pub recover: bool,
+    /// The index of its binary logs, if they are in another directory.
+    pub binary_log_index: Option<PathBuf>,
     /// The temporary server.
     pub server: read_only::Options,
     /// The server that runs whose snapshot it is.
@@ -76,7 +78,8 @@ pub fn readable(run: &Run, directory: &DataDirectory, options: &Options) -> Resu
     let original = Original::open(&directory.path)?;
     let datadir = original.path().to_owned();
     let (read, binary_log) = if directory.recover {
-        let recovered = read_only::recover(run, &original, &directory.server)?;
+        let index = directory.binary_log_index.as_deref();
+        let recovered = read_only::recover(run, &original, index, &directory.server)?;
         (recovered.copy, recovered.binary_log)
     } else {
         let end = original.binary_log_end()?;

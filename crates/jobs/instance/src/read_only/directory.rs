@@ -1,5 +1,6 @@
 //! The temporary server's own data directory: links to InnoDB's files, copies of the rest.
 
+use super::binary_logs::{self, BinaryLogs};
 use super::original::Original;
 use base::Result;
 use run::Run;
@@ -7,6 +8,7 @@ use run::file_system::FileSystem;
 use run::state::storage;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, BufRead, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, lchown, symlink};
 use std::path::Path;
 
@@ -215,7 +217,10 @@ impl Maker<'_> {
 }
 
 /// How many bytes [`copy_all`] and [`create`] after it will write where no blocks are shared. Holes are written as zeros.
-pub(super) fn bytes_of_copies(original: &Original) -> Result<u64> {
+pub(super) fn bytes_of_copies(
+    original: &Original,
+    binary_logs: Option<&BinaryLogs>,
+) -> Result<u64> {
     let from = original.path();
     let logs = logs(from).map_err(|e| storage("read", from, &e))?;
     let size = |path: &Path| {
@@ -244,8 +249,10 @@ pub(super) fn bytes_of_copies(original: &Original) -> Result<u64> {
             }
         }
     }
-    if let Some((last, _)) = original.binary_log_end()? {
-        bytes += size(&original.binary_log(&last)?)?;
+    if let Some(logs) = binary_logs {
+        for log in logs.for_recovery(original.is_mariadb())? {
+            bytes += size(log)?;
+        }
     }
     Ok(bytes)
 }
@@ -280,13 +287,14 @@ pub(super) fn shares_blocks(original: &Original, directory: &Path) -> bool {
     }
 }
 
-/// Copies all of a data directory, for a server that will recover it. Of the binary logs it gets the last: which
-/// transactions that were prepared are to be committed stands there.
+/// Copies all of a data directory, for a server that will recover it. Of the binary logs it gets those that recovery asks:
+/// which transactions that were prepared are to be committed stands there.
 pub(super) fn copy_all(
     run: &Run,
     original: &Original,
     to: &Path,
     user: Option<u32>,
+    binary_logs: Option<&BinaryLogs>,
 ) -> Result<u64> {
     let bytes = make(run, original, to, user, true)?;
     let mut made = Maker {
@@ -295,14 +303,18 @@ pub(super) fn copy_all(
         links: false,
         bytes,
     };
-    if let (Some(index), Some((last, _))) =
-        (original.binary_log_index()?, original.binary_log_end()?)
-    {
-        let copied = to.join(index.file_name().unwrap_or_default());
-        fs::write(&copied, format!("./{last}\n")).map_err(|e| storage("create", &copied, &e))?;
-        made.own(&copied)?;
-        made.copy(&original.binary_log(&last)?, &to.join(&last))?;
+    let Some(logs) = binary_logs else {
+        return Ok(made.bytes);
+    };
+    let mut list = Vec::new();
+    for log in logs.for_recovery(original.is_mariadb())? {
+        let name = binary_logs::name(log);
+        made.copy(log, &to.join(&name))?;
+        list.extend([b"./", name.as_bytes(), b"\n"].concat());
     }
+    let index = to.join(binary_logs::name(&logs.index));
+    fs::write(&index, list).map_err(|e| storage("create", &index, &e))?;
+    made.own(&index)?;
     Ok(made.bytes)
 }
 

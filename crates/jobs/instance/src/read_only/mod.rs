@@ -10,6 +10,7 @@
 //! What it does not do: recover. A data directory whose server was killed, or that was copied from a running one, is
 //! refused, because a server that recovers writes; `recovered` makes a copy and has it recovered.
 
+mod binary_logs;
 mod directory;
 mod original;
 mod process;

@@ -1,5 +1,6 @@
 //! The data directory that is read.
 
+use super::binary_logs::BinaryLogs;
 use base::units::printable;
 use base::{Error, Kind, Result};
 use run::state::storage;
@@ -65,28 +66,15 @@ impl Original {
     /// The last binary log and its size: where a server that is started on it, or a replica of it, goes on. `None` if the
     /// directory has no index of binary logs (there are none, or they are in another directory).
     pub fn binary_log_end(&self) -> Result<Option<(String, u64)>> {
-        let Some(index) = self.binary_log_index()? else {
-            return Ok(None);
-        };
-        let list = fs::read_to_string(&index).map_err(|e| storage("read", &index, &e))?;
-        let Some(last) = list.lines().rfind(|l| !l.is_empty()) else {
-            return Ok(None);
-        };
-        // Names are relative to the data directory, or absolute.
-        let path = self.path.join(last);
-        let meta = fs::metadata(&path).map_err(|e| storage("read", &path, &e))?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        Ok(Some((name.into_owned(), meta.len())))
+        match self.binary_logs()? {
+            Some(logs) => logs.end(),
+            None => Ok(None),
+        }
     }
 
-    /// Where a binary log is that the index lists.
-    pub(super) fn binary_log(&self, name: &str) -> Result<PathBuf> {
-        let index = self.binary_log_index()?.unwrap_or_default();
-        let list = fs::read_to_string(&index).map_err(|e| storage("read", &index, &e))?;
-        let listed = list
-            .lines()
-            .find(|l| Path::new(l).file_name().is_some_and(|n| n == name));
-        Ok(self.path.join(listed.unwrap_or(name)))
+    /// Those that an index in it lists.
+    pub(super) fn binary_logs(&self) -> Result<Option<BinaryLogs>> {
+        BinaryLogs::of(&self.path)
     }
 
     /// MariaDB: the last transaction of each domain in the binary log, which a server that shuts down cleanly leaves in a
@@ -95,7 +83,8 @@ impl Original {
         if !self.mariadb {
             return Ok(None);
         }
-        let Some(state) = self.binary_log_index()?.map(|i| i.with_extension("state")) else {
+        let logs = self.binary_logs()?;
+        let Some(state) = logs.map(|l| l.index.with_extension("state")) else {
             return Ok(None);
         };
         match fs::read_to_string(&state) {
@@ -103,23 +92,6 @@ impl Original {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(e) => Err(storage("read", &state, &e)),
         }
-    }
-
-    /// The index of the binary logs.
-    pub(super) fn binary_log_index(&self) -> Result<Option<PathBuf>> {
-        let unread = |e: &io::Error| storage("read", &self.path, e);
-        for entry in fs::read_dir(&self.path).map_err(|e| unread(&e))? {
-            let path = entry.map_err(|e| unread(&e))?.path();
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            // Those of relay logs are called so on both, unless somebody names them otherwise.
-            let relay = ["relay-bin", "relay-log", "relay_log"]
-                .iter()
-                .any(|r| name.contains(r));
-            if name.ends_with(".index") && !relay {
-                return Ok(Some(path));
-            }
-        }
-        Ok(None)
     }
 }
 

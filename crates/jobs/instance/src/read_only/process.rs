@@ -174,6 +174,13 @@ impl Process {
         }
     }
 
+    /// Whether it found transactions that were prepared and not committed, when it recovered.
+    pub(super) fn found_prepared(&self) -> Result<bool> {
+        let log = self.directory.join(LOG);
+        let text = fs::read(&log).map_err(|e| storage("read", &log, &e))?;
+        Ok(names_prepared(&String::from_utf8_lossy(&text)))
+    }
+
     /// How to connect to it: the accounts of the original are not asked.
     pub(super) fn wire(&self) -> wire::Options {
         let socket = Endpoint::Unix(self.directory.join(SOCKET));
@@ -280,11 +287,22 @@ fn arguments(
             "--innodb-use-native-aio=OFF",
             // The dictionary has the paths of the originals; files that were moved could not be entered.
             "--innodb-validate-tablespace-paths=OFF",
+            // Notes: transactions that were prepared (`names_prepared`).
+            "--log-error-verbosity=3",
         ]
     };
     list.extend(own.iter().map(OsString::from));
     list.extend(options.options.iter().map(|o| format!("--{o}").into()));
     list
+}
+
+/// The way out where recovery has to ask a binary log that is not in the data directory.
+pub(super) const NAME_THE_INDEX: &str = "whether a transaction that was prepared is committed stands in the binary log, which is not in this directory: --binary-log-index names its index (the server's log_bin_index), as /var/log/mysql/binlog.index";
+
+/// What servers say of transactions that were prepared and not committed: MySQL of each one that it finds, MariaDB when
+/// it needs a binary log that it does not have.
+fn names_prepared(log: &str) -> bool {
+    log.contains("was in the XA prepared state") || log.contains("Found ") && log.contains(" prepared transaction")
 }
 
 /// The error of a server that does not come up.
@@ -308,6 +326,9 @@ fn not_started(log: &str, program: &Path, datadir: &Path, purpose: Purpose<'_>) 
     let error = Error::new(Kind::Failed, printable(&text));
     if purpose == Purpose::Read && unclean.iter().any(|u| log.contains(u)) {
         return error.hint("the data directory was not shut down cleanly: --recover has a copy of it recovered in the scratch directory, and reads that; or start the server once and shut it down");
+    }
+    if purpose == Purpose::Recover(None) && names_prepared(log) {
+        return error.hint(NAME_THE_INDEX);
     }
     error.hint("this is the output of the server's program: it must be of the version that the data directory is of (--mysqld), and may need options that the data directory was initialized with (--mysqld-option innodb_page_size=…, lower_case_table_names=…)")
 }

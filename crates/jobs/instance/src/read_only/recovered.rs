@@ -3,9 +3,10 @@
 //! Invariant: after recovery there is no transaction that is neither committed nor rolled back, or it is an error
 //! that names it: the rows in the files are then those that every reader would see.
 
+use super::binary_logs::BinaryLogs;
 use super::directory;
 use super::original::Original;
-use super::process::{Options, Process, Purpose, user};
+use super::process::{NAME_THE_INDEX, Options, Process, Purpose, user};
 use base::{Error, Kind, Result};
 use run::file_system::FileSystem;
 use run::{Run, connect, failure};
@@ -34,12 +35,22 @@ pub struct Recovered {
     pub binary_log: Option<(String, u64)>,
 }
 
-/// Copies a data directory and has the copy recovered. Blocks are shared where the file system can.
-pub fn recover(run: &Run, original: &Original, options: &Options) -> Result<Recovered> {
+/// Copies a data directory and has the copy recovered. Blocks are shared where the file system can. `index` lists its binary
+/// logs, if they are elsewhere.
+pub fn recover(
+    run: &Run,
+    original: &Original,
+    index: Option<&Path>,
+    options: &Options,
+) -> Result<Recovered> {
     let phase = run.phase("copying the data directory", 1);
-    has_room(original, &options.scratch)?;
+    let logs = match index {
+        Some(index) => Some(BinaryLogs::listed_in(index, original.path())?),
+        None => original.binary_logs()?,
+    };
+    has_room(original, logs.as_ref(), &options.scratch)?;
     let copy = options.scratch.join(COPY);
-    let bytes = directory::copy_all(run, original, &copy, user(original)?)?;
+    let bytes = directory::copy_all(run, original, &copy, user(original)?, logs.as_ref())?;
     drop(phase);
     run.observer.note(format!(
         "copied {} into the scratch directory",
@@ -49,8 +60,8 @@ pub fn recover(run: &Run, original: &Original, options: &Options) -> Result<Reco
     let directory = options.scratch.join(RECOVERING);
     let made = DirBuilder::new().mode(0o700).create(&directory);
     made.map_err(|e| run::state::storage("create", &directory, &e))?;
-    let index = original.binary_log_index()?;
-    let index = index.as_deref().and_then(Path::file_name).map(Path::new);
+    let index = logs.as_ref().map(|logs| logs.index.as_path());
+    let index = index.and_then(Path::file_name).map(Path::new);
     let process = Process::start(
         run,
         original,
@@ -61,10 +72,14 @@ pub fn recover(run: &Run, original: &Original, options: &Options) -> Result<Reco
     )?;
     let mut conn = connect::untracked(&process.wire())?;
     wait_for_rollback(run, &mut conn)?;
+    if index.is_none() && process.found_prepared()? {
+        return Err(without_binary_log(original));
+    }
     conn.quit();
     process.stop(run)?;
     // The recovering server has begun a log of its own after it.
-    let last = original.binary_log_end()?.map(|(name, _)| name);
+    let last = logs.as_ref().map(BinaryLogs::end).transpose()?.flatten();
+    let last = last.map(|(name, _)| name);
     let end = |name: String| {
         let path = copy.join(&name);
         let meta = std::fs::metadata(&path).map_err(|e| run::state::storage("read", &path, &e))?;
@@ -77,11 +92,11 @@ pub fn recover(run: &Run, original: &Original, options: &Options) -> Result<Reco
 }
 
 /// Fails if the copy does not fit into the scratch directory: a full disk would end it after minutes, and others with it.
-fn has_room(original: &Original, scratch: &Path) -> Result<()> {
+fn has_room(original: &Original, logs: Option<&BinaryLogs>, scratch: &Path) -> Result<()> {
     if directory::shares_blocks(original, scratch) {
         return Ok(());
     }
-    let needs = directory::bytes_of_copies(original)?;
+    let needs = directory::bytes_of_copies(original, logs)?;
     let there = FileSystem::at(scratch);
     let free = there
         .map_err(|e| run::state::storage("read", scratch, &e))?
@@ -99,6 +114,15 @@ fn has_room(original: &Original, scratch: &Path) -> Result<()> {
     Err(Error::new(Kind::Storage, base::units::printable(&what)).hint(
         "--scratch names a directory with more room; in one on the same XFS or btrfs file system a copy shares its blocks, and takes none",
     ))
+}
+
+/// The error of files whose recovery has to ask a binary log that is not there.
+fn without_binary_log(original: &Original) -> Error {
+    let what = format!(
+        "{} has transactions that were prepared, and no binary log that says whether they were committed",
+        original.path().display()
+    );
+    Error::new(Kind::Failed, base::units::printable(&what)).hint(NAME_THE_INDEX)
 }
 
 /// Transactions that were open when the server was killed are rolled back in the background.

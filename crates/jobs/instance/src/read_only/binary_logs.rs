@@ -1,0 +1,123 @@
+//! The binary logs of a data directory, by their index: where a server goes on, and which of them recovery asks.
+//!
+//! Which transactions that were prepared are committed stands in the binary log: for MySQL in the last file; for MariaDB in
+//! those from the one on that the last checkpoint in it names (`Binlog_checkpoint`).
+
+use base::Result;
+use binlog::kind;
+use run::state::storage;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// What an index lists.
+#[derive(Clone, Debug)]
+pub(super) struct BinaryLogs {
+    /// The index.
+    pub index: PathBuf,
+    /// The files, the oldest first.
+    files: Vec<PathBuf>,
+}
+
+impl BinaryLogs {
+    /// Those of a data directory; `None` if no index is in it: there are none, or they are elsewhere.
+    pub fn of(datadir: &Path) -> Result<Option<BinaryLogs>> {
+        let unread = |e: &std::io::Error| storage("read", datadir, e);
+        for entry in fs::read_dir(datadir).map_err(|e| unread(&e))? {
+            let path = entry.map_err(|e| unread(&e))?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            // Those of relay logs are called so on both, unless somebody names them otherwise.
+            let relay = ["relay-bin", "relay-log", "relay_log"]
+                .iter()
+                .any(|r| name.contains(r));
+            if name.ends_with(".index") && !relay {
+                return Self::listed_in(&path, datadir).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Those that an index lists: absolute, or as the server sees them from its data directory.
+    pub fn listed_in(index: &Path, datadir: &Path) -> Result<BinaryLogs> {
+        let list = fs::read_to_string(index).map_err(|e| storage("read", index, &e))?;
+        let beside = index.parent().unwrap_or(datadir);
+        let place = |line: &str| {
+            let listed = datadir.join(line);
+            match listed.exists() {
+                true => listed,
+                // The index was moved with its logs.
+                false => beside.join(listed.file_name().unwrap_or_default()),
+            }
+        };
+        let files = list.lines().map(str::trim).filter(|l| !l.is_empty());
+        Ok(BinaryLogs {
+            index: index.to_owned(),
+            files: files.map(place).collect(),
+        })
+    }
+
+    /// The name of the last one, and its size.
+    pub fn end(&self) -> Result<Option<(String, u64)>> {
+        let Some(last) = self.files.last() else {
+            return Ok(None);
+        };
+        let meta = fs::metadata(last).map_err(|e| storage("read", last, &e))?;
+        Ok(Some((name(last).to_string_lossy().into_owned(), meta.len())))
+    }
+
+    /// Those that recovery reads.
+    pub fn for_recovery(&self, mariadb: bool) -> Result<&[PathBuf]> {
+        let Some(last) = self.files.last() else {
+            return Ok(&[]);
+        };
+        let from = match mariadb {
+            true => match checkpoint(last)? {
+                Checkpoint::At(first) => self.files.iter().position(|f| name(f) == first),
+                Checkpoint::Unknown => Some(0),
+            },
+            false => None,
+        };
+        Ok(&self.files[from.unwrap_or(self.files.len() - 1)..])
+    }
+}
+
+pub(super) fn name(path: &Path) -> OsString {
+    path.file_name().unwrap_or_default().to_owned()
+}
+
+/// Which log recovery begins with.
+enum Checkpoint {
+    At(OsString),
+    /// The log does not say it to us: it is encrypted.
+    Unknown,
+}
+
+/// The last checkpoint in a log of MariaDB. A log ends where the server was killed.
+fn checkpoint(log: &Path) -> Result<Checkpoint> {
+    let unread = |e: &std::io::Error| storage("read", log, e);
+    let file = File::open(log).map_err(|e| unread(&e))?;
+    let mut found = Checkpoint::At(name(log));
+    let mut events = match binlog::file::File::open(BufReader::with_capacity(1 << 20, file)) {
+        Ok(events) => events,
+        Err(binlog::Error::Io(e)) => return Err(unread(&e)),
+        Err(binlog::Error::Encrypted) => return Ok(Checkpoint::Unknown),
+        Err(_) => return Ok(found),
+    };
+    loop {
+        match events.next() {
+            Ok(Some((_, event))) if event.header.kind == kind::START_ENCRYPTION => {
+                return Ok(Checkpoint::Unknown);
+            }
+            Ok(Some((_, event))) if event.header.kind == kind::BINLOG_CHECKPOINT => {
+                // The length of the name, and the name.
+                let text = event.body().get(4..).unwrap_or_default();
+                found = Checkpoint::At(OsStr::from_bytes(text).to_owned());
+            }
+            Ok(Some(_)) => {}
+            Err(binlog::Error::Io(e)) => return Err(unread(&e)),
+            Ok(None) | Err(_) => return Ok(found),
+        }
+    }
+}
