@@ -18,7 +18,11 @@ struct Scene {
 
 impl Scene {
     fn new(kind: Kind) -> Option<Scene> {
-        let server = own_server(kind, &["--log-bin=binlog", "--server-id=1"])?;
+        Scene::with_log(kind, "--log-bin=binlog")
+    }
+
+    fn with_log(kind: Kind, log: &str) -> Option<Scene> {
+        let server = own_server(kind, &[log, "--server-id=1"])?;
         let directory = tempfile::tempdir().expect("a directory");
         let script = directory.path().join("mysqld");
         let program = server.install().one_program(&script).expect("a program");
@@ -296,6 +300,127 @@ fn a_killed_server_is_recovered_in_a_copy(kind: Kind) {
     scene.verify("recovered").ok();
     scene.by_sql("sql").code(3);
     assert_eq!(scene.digests("recovered"), scene.digests("sql"));
+}
+
+each_kind!(a_commit_that_only_the_binary_log_has_is_there; mysql, mariadb);
+fn a_commit_that_only_the_binary_log_has_is_there(kind: Kind) {
+    let logs = tempfile::tempdir().expect("a directory");
+    let log = logs.path().join("binlog");
+    let Some(mut scene) = Scene::with_log(kind, &format!("--log-bin={}", log.display())) else {
+        return;
+    };
+    scene.fill("SET GLOBAL sync_binlog = 1; CREATE DATABASE h; CREATE TABLE h.t (a INT PRIMARY KEY); INSERT INTO h.t VALUES (1)");
+    // For a while MariaDB needs the log before this one, too.
+    scene.fill("FLUSH BINARY LOGS; INSERT INTO h.t VALUES (2)");
+    scene.fill("INSERT INTO h.t VALUES (3)");
+    scene.server.kill9().expect("it is killed");
+    let copy = |name: &str, to: &Path| {
+        Tool::new(["snapshot", "take", "--method", "copy", "--datadir"])
+            .arg(scene.server.datadir())
+            .arg("--to")
+            .arg(to.join(name))
+            .run()
+    };
+    let here = scene.directory.path();
+    copy("copied", here)
+        .code(10)
+        .says(&["was not shut down cleanly", "--recover"]);
+    assert!(!scene.path("copied").exists());
+    // InnoDB has written the commit, or nobody but the log knows of it.
+    let rows = |name: &str| scene.digests(name)["h.t"].0;
+    let without = scene.dump_files("without", &["--recover"]);
+    if without.code == 0 {
+        assert_eq!(rows("without"), 3);
+    } else {
+        without.code(1).says(&["prepared", "--binary-log-index"]);
+        assert!(!scene.path("without").exists());
+    }
+    let index = logs.path().join("binlog.index");
+    let index = index.to_str().expect("a path");
+    let recover = ["--recover", "--binary-log-index", index];
+    scene.dump_files("recovered", &recover).ok();
+    assert_eq!(rows("recovered"), 3);
+    assert!(scene.manifest("recovered")["position"]["binlog_file"].is_string());
+    scene.nothing_is_left();
+    // The index of logs that were moved along with it.
+    let moved = tempfile::tempdir().expect("a directory");
+    for file in std::fs::read_dir(logs.path()).expect("logs").flatten() {
+        let to = moved.path().join(file.file_name());
+        std::fs::rename(file.path(), to).expect("moved");
+    }
+    let index = moved.path().join("binlog.index");
+    let index = index.to_str().expect("a path");
+    let recover = ["--recover", "--binary-log-index", index];
+    scene.dump_files("moved", &recover).ok();
+    assert_eq!(rows("moved"), 3);
+    for file in std::fs::read_dir(moved.path()).expect("logs").flatten() {
+        let to = logs.path().join(file.file_name());
+        std::fs::rename(file.path(), to).expect("moved");
+    }
+    scene.server.restart().expect("it starts");
+    scene.verify("recovered").ok();
+    scene.server.stop().expect("it shuts down");
+    let datadir = scene.server.datadir();
+    let copy = |name: &str, to: &Path| {
+        Tool::new(["snapshot", "take", "--method", "copy", "--datadir"])
+            .arg(&datadir)
+            .arg("--to")
+            .arg(to.join(name))
+            .run()
+    };
+    copy("copied", scene.directory.path()).ok();
+    // Nothing of ours comes into a data directory: it would be a schema there.
+    let refused = |done: Done| done.code(10).says(&["is in the data directory of a server"]);
+    refused(copy("copied", &datadir));
+    refused(scene.dump_files_in(&datadir, "dumped", &[]));
+    let of_files = Tool::new(["rescue"])
+        .arg(datadir.join("h"))
+        .arg("--to")
+        .arg(datadir.join("rescued"));
+    refused(of_files.run());
+    let restored = Tool::new(["snapshot", "restore"])
+        .arg(scene.path("copied"))
+        .arg("--datadir")
+        .arg(datadir.join("restored"))
+        .arg("--mysqld")
+        .arg(&scene.program);
+    refused(restored.run());
+    let loaded = Tool::new(["load", "--no-defaults"])
+        .arg(scene.path("recovered"))
+        .arg("--datadir")
+        .arg(datadir.join("loaded"))
+        .arg("--mysqld")
+        .arg(&scene.program);
+    refused(loaded.run());
+    for name in ["copied", "rescued", "restored", "loaded"] {
+        assert!(!datadir.join(name).exists(), "{name}");
+    }
+}
+
+each_kind!(a_file_that_ends_early_is_named; mysql, mariadb);
+fn a_file_that_ends_early_is_named(kind: Kind) {
+    let Some(mut scene) = Scene::new(kind) else {
+        return;
+    };
+    scene.fill("CREATE DATABASE h; CREATE TABLE h.t (a INT PRIMARY KEY, b CHAR(250)); INSERT INTO h.t VALUES (1, 'x'), (2, 'y');
+        INSERT INTO h.t SELECT a.a + 2 * b.n, a.b FROM h.t a JOIN (SELECT 1 n UNION SELECT 2 UNION SELECT 3) b;
+        INSERT INTO h.t SELECT a.a * 100 + b.a, a.b FROM h.t a JOIN h.t b;
+        INSERT INTO h.t SELECT a.a * 10000 + b.a, a.b FROM h.t a JOIN h.t b;
+        CREATE TABLE h.other (a INT PRIMARY KEY); INSERT INTO h.other VALUES (1)");
+    scene.server.stop().expect("it shuts down");
+    let path = scene.server.datadir().join("h/t.ibd");
+    let file = std::fs::File::options().write(true).open(path);
+    let file = file.expect("a file");
+    let pages = file.metadata().expect("a size").len() / 16384;
+    // Also where the root is whole: MySQL ends when it opens such a file.
+    for left in [pages - 1, 5] {
+        file.set_len(left * 16384).expect("cut");
+        let name = format!("cut{left}");
+        let done = scene.dump_files(&name, &[]).code(3);
+        done.says(&["t.ibd", "the file ends before it", "penstock rescue"]);
+        let digests = scene.digests(&name);
+        assert!(!digests.contains_key("h.t") && digests.contains_key("h.other"));
+    }
 }
 
 each_kind!(a_damaged_file_is_named_and_the_rest_is_dumped; mysql, mariadb);

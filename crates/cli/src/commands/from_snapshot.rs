@@ -28,6 +28,9 @@ pub fn dump(
 ) -> Result<dump::Summary> {
     let begin = Instant::now();
     rows::new_archive::check(&options.to)?;
+    if let Some(scratch) = &a.scratch {
+        settings::scratch::check(scratch)?;
+    }
     let taken = with_snapshot(run, take, |used| {
         dump::not_within(&options.to, used.id)?;
         let beside = beside(take.method, used);

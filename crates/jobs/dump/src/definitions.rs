@@ -112,7 +112,7 @@ struct DefinitionWriter<'a> {
 impl DefinitionWriter<'_> {
     fn put(&mut self, file: &str, text: &str) -> Result<()> {
         let record = archive::file::put(self.store, file, text.as_bytes(), false)
-            .map_err(|e| failure::archive(format_args!("cannot write {file}"), &e))?;
+            .map_err(|e| failure::archive("cannot write the definitions", &e))?;
         self.out.files.insert(file.to_owned(), record);
         Ok(())
     }

@@ -14,6 +14,7 @@ use base::units::printable;
 use base::{Error, Kind, Result, failpoint};
 use rows::new_archive;
 use run::applier::{self, Stopped};
+use run::state::storage;
 use run::{Run, connect, failure, places, read_lock};
 use server::catalog::Table;
 use server::{Identity, Privileges, quote, replication, session};
@@ -111,10 +112,7 @@ fn looked_at(conn: &mut Conn, id: &Identity, replica: &Replica) -> Result<PathBu
     }
     let here = "run penstock on the replica's host, or name the directory with --datadir where it has another path here";
     let datadir = places::data_directory(id, replica.datadir.as_deref(), here)?;
-    std::fs::read_dir(&datadir).map_err(|e| {
-        let what = format!("cannot read {}: {e}", printable(&datadir.to_string_lossy()));
-        Error::new(Kind::Privilege, what).hint("run as the account of the server or as root")
-    })?;
+    std::fs::read_dir(&datadir).map_err(|e| storage("read", &datadir, &e))?;
     let granted = Privileges::read(conn, id)
         .map_err(|e| failure::server("cannot read the account's privileges", e))?;
     let missing = granted.missing_for_replica_files(id);

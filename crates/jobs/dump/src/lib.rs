@@ -48,6 +48,7 @@ use rows_phase::RowsPhase;
 use run::Run;
 use run::connect;
 use run::failure;
+use run::places;
 use run::throttle::Throttle;
 use server::session;
 use server::{Catalog, Identity, Privileges};
@@ -208,29 +209,14 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
 
 /// Refuses a place in the data directory of a server: what lies there is a schema, or part of one.
 pub fn not_within(place: &Location, id: &Identity) -> Result<()> {
-    let real = |path: &Path| {
-        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let there = path
-            .ancestors()
-            .find_map(|a| Some((a, a.canonicalize().ok()?)));
-        match there {
-            Some((a, real)) => real.join(path.strip_prefix(a).unwrap_or(Path::new(""))),
-            None => path,
-        }
-    };
     let Some(path) = place.path() else {
         return Ok(());
     };
     let datadir = Path::new(&id.datadir);
-    if id.datadir.is_empty() || !real(path).starts_with(real(datadir)) {
+    if id.datadir.is_empty() || !places::resolved(path).starts_with(places::resolved(datadir)) {
         return Ok(());
     }
-    let what = format!(
-        "{place} is in the data directory of a server ({})",
-        id.datadir
-    );
-    Err(Error::new(Kind::Target, printable(&what))
-        .hint("nothing but the server writes there: name another directory"))
+    Err(places::in_a_data_directory(place, datadir))
 }
 
 /// A server that was looked at: nothing is locked, and nothing is written.
@@ -627,7 +613,10 @@ fn files_read(all: &[Arc<tables::TableState>]) -> FilesRead {
     let mut by_sql: Vec<String> = all.iter().filter_map(line).collect();
     by_sql.sort();
     FilesRead {
-        tables: (all.len() - by_sql.len()) as u64,
+        tables: all
+            .iter()
+            .filter(|t| t.by_sql().is_none() && t.unreadable().is_none())
+            .count() as u64,
         by_sql,
     }
 }

@@ -47,7 +47,14 @@ const CHANGED: [u16; 2] = [
 ];
 
 /// What helps with a table that cannot be read.
-const REPAIR: &str = "repair it (CHECK TABLE, REPAIR TABLE), or leave it out with --exclude-tables";
+fn way_out(table: &TableState) -> &'static str {
+    match table.table.engine.eq_ignore_ascii_case("InnoDB") {
+        true => {
+            "penstock rescue gets what is whole out of its file; --exclude-tables leaves the table out"
+        }
+        false => "repair it (CHECK TABLE, REPAIR TABLE), or leave it out with --exclude-tables",
+    }
+}
 
 /// What helps with one that was changed.
 const AGAIN: &str = "dump it again while no table is being changed";
@@ -62,7 +69,7 @@ pub fn given_up(table: &TableState, outcome: Result<()>, observer: &dyn Observer
         {
             // Some of its rows may be loaded already.
             if table.is_fed() {
-                return Err(e.hint(REPAIR));
+                return Err(e.hint(way_out(table)));
             }
             give_up(table, &e.what, observer);
             Ok(())
@@ -77,7 +84,7 @@ pub fn given_up(table: &TableState, outcome: Result<()>, observer: &dyn Observer
 
 /// Gives up the rows of a table that cannot be read.
 pub fn give_up(table: &TableState, why: &str, observer: &dyn Observer) {
-    leave_rows_out(table, &format!("{why}; {REPAIR}"), observer);
+    leave_rows_out(table, &format!("{why}; {}", way_out(table)), observer);
 }
 
 /// Gives up the rows of tables that are not what they were when the snapshot was taken. Rows that are loaded already cannot be:

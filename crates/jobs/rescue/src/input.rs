@@ -147,6 +147,13 @@ fn entries(path: &Path) -> Result<Vec<PathBuf>> {
 /// Takes a file of a table.
 fn add(path: &Path, schema: Option<String>, found: &mut Found) {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if let Some(engine) = other_engine(path) {
+        found.left_out.push(printable(&format!(
+            "{} has rows of a table of {engine}, which are not rescued: a server that starts on a copy of the files can read it",
+            path.display()
+        )));
+        return;
+    }
     if !name.ends_with(".ibd") || schema.is_none() && name == "mysql.ibd" {
         return;
     }
@@ -162,6 +169,17 @@ fn add(path: &Path, schema: Option<String>, found: &mut Found) {
         return;
     }
     found.files.push(input(path, schema));
+}
+
+/// The engine whose tables have their rows in such a file.
+fn other_engine(path: &Path) -> Option<&'static str> {
+    match path.extension()?.to_str()? {
+        "MYD" => Some("MyISAM"),
+        "MAD" => Some("Aria"),
+        "CSV" => Some("CSV"),
+        "ARZ" => Some("ARCHIVE"),
+        _ => None,
+    }
 }
 
 /// `fts_000000000000042a_….ibd`, capitals on MariaDB.
@@ -192,6 +210,9 @@ mod tests {
             "a@002db/q#P#p0#SP#s1.ibd",
             "a@002db/FTS_000000000000042a_CONFIG.ibd",
             "a@002db/#sql-1.ibd",
+            "a@002db/m.MYD",
+            "a@002db/m.MYI",
+            "mysql/general_log.CSV",
         ] {
             fs::write(at(file), "").expect("a file");
         }
@@ -205,7 +226,7 @@ mod tests {
             names,
             [(Some("a-b"), "q"), (Some("a-b"), "t"), (None, "space")]
         );
-        assert_eq!(found.left_out.len(), 1);
+        assert_eq!(found.left_out.len(), 2, "{:?}", found.left_out);
         // The directory of a schema, and a file.
         let found = find(&[at("a@002db")]).expect("files");
         assert_eq!(found.files[0].schema.as_deref(), Some("a-b"));

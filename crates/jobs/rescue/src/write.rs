@@ -22,12 +22,23 @@ pub struct Names {
     bases: Basenames,
     /// Names of tables in lower case, by schema.
     taken: HashMap<String, HashSet<String>>,
+    /// Schemas and names of tables as they are.
+    own: HashSet<(String, String)>,
 }
 
 impl Names {
     /// Gives a table its name; one whose name is taken gets another one.
     pub fn own(&mut self, table: &mut Table) {
-        let own = self.free(table, "");
+        let (schema, name) = (&table.catalog.schema, &table.catalog.name);
+        // Names that differ in their case alone are those of two tables of one server; foreign keys know them by these.
+        let own = match self.own.insert((schema.clone(), name.clone())) {
+            true => {
+                let taken = self.taken.entry(schema.clone()).or_default();
+                taken.insert(name.to_lowercase());
+                name.clone()
+            }
+            false => self.free(table, ""),
+        };
         if own != table.catalog.name {
             table.renamed_from = Some(table.catalog.name.clone());
             let old = server::quote::ident(&table.catalog.name);

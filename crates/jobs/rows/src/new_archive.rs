@@ -31,6 +31,7 @@ pub fn check(to: &Location) -> base::Result<()> {
     let Some(path) = to.path() else {
         return Ok(());
     };
+    run::places::not_in_a_data_directory(path)?;
     let refused = |e: std::io::Error| {
         let e = store::Error::new("create directory", &path.display().to_string(), e);
         create_error(to, &encryption::Error::Store(e))

@@ -89,6 +89,8 @@ pub fn store(doing: impl std::fmt::Display, error: &store::Error) -> Error {
         })
     } else if error.source.kind() == std::io::ErrorKind::PermissionDenied {
         e.hint("run as the user that owns it, or give this user access to it")
+    } else if error.not_found() {
+        e.hint("check the name of the place, and whether it is on this host")
     } else {
         e
     }
@@ -127,7 +129,7 @@ pub fn archive(doing: impl std::fmt::Display, error: &ArchiveError) -> Error {
         ArchiveError::Store(e) => store(doing, e),
         ArchiveError::Interrupted => Error::new(Kind::Interrupted, "stopped on request"),
         ArchiveError::Incomplete { .. } => Error::new(Kind::Archive, text)
-            .hint("dump again, or continue it with penstock dump … --resume; an incomplete archive is never loaded"),
+            .hint("dump again (a dump by SQL is continued by penstock dump … --resume), or take the snapshot again; what is incomplete is never loaded"),
         ArchiveError::NewerVersion { .. } | ArchiveError::UnknownCapability { .. } => {
             Error::new(Kind::Archive, text).hint("use a newer version of penstock")
         }

@@ -1,6 +1,7 @@
-//! The directories of a server, as its variables name them: data, redo log, binary log, temporary files.
+//! The directories of a server, as its variables name them: data, redo log, binary log, temporary files; and which places
+//! are in the data directory of one.
 //!
-//! Only the data directory is looked for, as it is seen from here.
+//! Of the former only the data directory is looked for, as it is seen from here.
 
 use base::units::printable;
 use base::{Error, Kind, Result};
@@ -17,6 +18,41 @@ pub const BINARY_LOG: &str = "binary log";
 pub const TMPDIR: &str = "tmpdir";
 /// Of the directory in which indexes are sorted, if it is another one.
 pub const INNODB_TMPDIR: &str = "innodb_tmpdir";
+
+/// Files that a data directory has, and no directory in it.
+const SYSTEM: [&str; 3] = ["ibdata1", "mysql.ibd", "aria_log_control"];
+
+/// A path without links, as far as there is something.
+pub fn resolved(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    for above in path.ancestors() {
+        if let (Ok(real), Ok(rest)) = (above.canonicalize(), path.strip_prefix(above)) {
+            return real.join(rest);
+        }
+    }
+    path
+}
+
+/// Refuses a place in a data directory: what lies there is a schema of its server, or part of one. Whether the place is one
+/// itself is not asked.
+pub fn not_in_a_data_directory(place: &Path) -> Result<()> {
+    let path = resolved(place);
+    let is_data = |directory: &&Path| SYSTEM.iter().any(|f| directory.join(f).is_file());
+    match path.ancestors().skip(1).find(is_data) {
+        None => Ok(()),
+        Some(datadir) => Err(in_a_data_directory(&place.display(), datadir)),
+    }
+}
+
+/// The error of a place in a data directory.
+pub fn in_a_data_directory(place: &dyn std::fmt::Display, datadir: &Path) -> Error {
+    let what = format!(
+        "{place} is in the data directory of a server ({})",
+        datadir.display()
+    );
+    Error::new(Kind::Target, printable(&what))
+        .hint("nothing but the server writes there: name another directory")
+}
 
 /// A directory and its use.
 #[derive(Clone, Debug, PartialEq, Eq)]

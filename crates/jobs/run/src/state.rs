@@ -82,7 +82,17 @@ impl Failure {
 /// The error of a file or directory of this host that could not be used.
 pub fn storage(doing: &str, path: &Path, e: &io::Error) -> Error {
     let text = format!("cannot {doing} {}: {e}", path.display());
-    Error::new(Kind::Storage, printable(&text))
+    let error = Error::new(Kind::Storage, printable(&text));
+    match e.kind() {
+        io::ErrorKind::PermissionDenied => error.hint(
+            "run as the account that it belongs to (the server's, for its files), or as root",
+        ),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+            error.hint("see whether the path is right, and on this host")
+        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => error.hint("make room there"),
+        _ => error,
+    }
 }
 
 /// A directory that only its user may read.

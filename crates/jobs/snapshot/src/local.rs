@@ -25,13 +25,23 @@ pub(crate) fn owner(datadir: &Path) -> Result<Option<i32>> {
 /// Another process that has the system tablespace open, among those whose files this account may see.
 pub(crate) fn opened_by(datadir: &Path) -> Option<i32> {
     let path = datadir.join(SYSTEM);
+    process_with(|file| file == path)
+}
+
+/// Another process that has a file open in this directory, also one that is removed already.
+pub(crate) fn used_by(directory: &Path) -> Option<i32> {
+    process_with(|file| file.starts_with(directory))
+}
+
+/// Another process that has such a file open.
+fn process_with(is_it: impl Fn(&Path) -> bool) -> Option<i32> {
     let processes = fs::read_dir("/proc").ok()?.flatten();
     let mut numbers = processes.filter_map(|e| e.file_name().to_str()?.parse::<i32>().ok());
     let own = i32::try_from(std::process::id()).ok();
     numbers.find(|pid| {
         let files = fs::read_dir(format!("/proc/{pid}/fd"));
         let mut files = files.into_iter().flatten().flatten();
-        Some(*pid) != own && files.any(|f| fs::read_link(f.path()).is_ok_and(|to| to == path))
+        Some(*pid) != own && files.any(|f| fs::read_link(f.path()).is_ok_and(|to| is_it(&to)))
     })
 }
 

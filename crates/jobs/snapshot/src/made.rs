@@ -4,6 +4,7 @@
 
 use crate::Method;
 use crate::clone::remove;
+use crate::local;
 use crate::record::{Content, Record};
 use crate::volume::Volume;
 use base::{Error, Kind, Result, failpoint};
@@ -12,6 +13,7 @@ use run::state::storage;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// What directories of snapshots are called, before the identifier.
 pub(crate) const PREFIX: &str = "penstock-snapshot-";
@@ -176,5 +178,36 @@ pub(crate) fn undo(content: &Content) -> Result<()> {
     if let Some(volume) = &content.volume {
         volume.remove()?;
     }
-    remove(&content.directory)
+    match content.method {
+        Method::Clone => remove_cloned(&content.directory),
+        _ => remove(&content.directory),
+    }
+}
+
+/// How long a server may go on cloning after its client has gone.
+const CLONES: Duration = Duration::from_secs(20);
+
+/// Removes what a server clones itself to: it does not notice at once that its client has gone, and makes directories again.
+fn remove_cloned(directory: &Path) -> Result<()> {
+    let end = Instant::now() + CLONES;
+    loop {
+        let removed = remove(directory);
+        // Between two files it has none open.
+        let gone = (0..4).all(|_| {
+            std::thread::sleep(Duration::from_millis(100));
+            !directory.exists() && local::used_by(directory).is_none()
+        });
+        if gone {
+            return Ok(());
+        }
+        if Instant::now() > end {
+            let Some(_) = local::used_by(directory) else {
+                return removed;
+            };
+            let what = format!("the server still clones itself to {}", directory.display());
+            return Err(Error::new(Kind::Storage, base::units::printable(&what)).hint(
+                "KILL its session (SELECT state, pid FROM performance_schema.clone_status), then run penstock snapshot clean again",
+            ));
+        }
+    }
 }

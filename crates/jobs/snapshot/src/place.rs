@@ -17,6 +17,9 @@ pub(crate) struct Target {
 impl Target {
     /// Marks an empty place as one that is not finished.
     pub(crate) fn begin(run: &Run, to: &Place) -> Result<Target> {
+        if let Some(path) = to.path() {
+            run::places::not_in_a_data_directory(path)?;
+        }
         let store = to
             .create(Some(&run.disk_limiter))
             .map_err(|e| new_archive::create_error(to, &e))?;

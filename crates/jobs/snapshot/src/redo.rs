@@ -13,7 +13,8 @@
 use crate::clone::{clone_file, remove};
 use base::Result;
 use innodb::redo::{
-    MARIADB_FORMAT, MARIADB_LOG, MARIADB_START, MYSQL_CHECKPOINTS, MYSQL_DIRECTORY, MYSQL_START, mariadb_checkpoint, numbered,
+    MARIADB_FORMAT, MARIADB_LOG, MARIADB_START, MYSQL_CHECKPOINTS, MYSQL_DIRECTORY, MYSQL_START,
+    mariadb_checkpoint, numbered,
 };
 use run::state::storage;
 use std::fs::{self, File};

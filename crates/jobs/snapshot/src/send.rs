@@ -118,12 +118,15 @@ impl Sending<'_> {
         let object = format!("{:06}{ending}", number + 1);
         let writing = |e: io::Error| match e.downcast::<Stopped>() {
             Ok(_) => run.interrupted(),
-            Err(e) => failure::store("cannot write", &store::Error::new("write", &object, e)),
+            Err(e) => failure::store(
+                "cannot store a piece",
+                &store::Error::new("write", &object, e),
+            ),
         };
         let out = self
             .store
             .create(&object)
-            .map_err(|e| failure::store("cannot write", &e))?;
+            .map_err(|e| failure::store("cannot store a piece", &e))?;
         let out = Hashed {
             inner: out,
             hasher: blake3::Hasher::new(),
@@ -162,7 +165,7 @@ impl Sending<'_> {
         counters.stored.add(stored.bytes);
         out.inner
             .finish(false)
-            .map_err(|e| failure::store("cannot write", &e))?;
+            .map_err(|e| failure::store("cannot store a piece", &e))?;
         Ok(Piece {
             object,
             stored,

@@ -136,10 +136,12 @@ pub fn take(run: &Run, options: &TakeOptions) -> Result<Taken> {
             if let Some(target) = target {
                 target.give_up();
             }
-            Err(if run.cancel.is_raised() {
-                run.interrupted()
-            } else {
-                e
+            Err(match &options.to {
+                _ if run.cancel.is_raised() => run.interrupted(),
+                Some(to) if e.kind == Kind::Storage => {
+                    e.context(format_args!("the snapshot into {to} failed"))
+                }
+                _ => e,
             })
         }
     }

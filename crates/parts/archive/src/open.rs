@@ -421,7 +421,7 @@ pub(crate) fn refuse_unfinished(store: &dyn Store) -> Result<()> {
         return Ok(());
     };
     let why = format!(
-        "a dump began at {} (process {}) and has not finished",
+        "what writes it began at {} (process {}) and has not finished",
         base::units::printable(&marker.started),
         marker.pid
     );

@@ -122,7 +122,9 @@ pub fn mariadb_checkpoint(head: &[u8]) -> Option<(u64, u64)> {
     let of = |at: u64| head.get(at as usize..at as usize + 64);
     let whole = MARIADB_CHECKPOINTS.iter().filter_map(|at| of(*at));
     let whole = whole.filter(|block| is_whole(block));
-    whole.map(|block| (number(block, 0), number(block, 8))).max()
+    whole
+        .map(|block| (number(block, 0), number(block, 8)))
+        .max()
 }
 
 fn mariadb_has_ended(log: &File) -> io::Result<Option<bool>> {

@@ -82,6 +82,7 @@ pub fn readable(run: &Run, directory: &DataDirectory, options: &Options) -> Resu
         let recovered = read_only::recover(run, &original, index, &directory.server)?;
         (recovered.copy, recovered.binary_log)
     } else {
+        original.check_shut_down()?;
         let end = original.binary_log_end()?;
         (original, end)
     };

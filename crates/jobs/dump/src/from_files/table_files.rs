@@ -141,6 +141,7 @@ pub fn open(
         let said = |e: Error| unread(&path, &file, e);
         let (definition, leaves) = {
             let space = Tablespace::open(&file).map_err(said)?;
+            space.check_length().map_err(said)?;
             let definition = match &definition {
                 Described::InFile(sdi) => sdi
                     .table(space.id)

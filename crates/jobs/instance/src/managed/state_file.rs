@@ -52,6 +52,7 @@ pub(super) fn path(server: &Mysqld) -> PathBuf {
 
 /// Creates the data directory, unless it exists; returns whether it did.
 pub(super) fn create_datadir(run: &Run, datadir: &Path) -> Result<bool> {
+    run::places::not_in_a_data_directory(datadir)?;
     let not_a_directory = || {
         let text = format!("--datadir {}: it is not a directory", datadir.display());
         Error::new(Kind::Target, printable(&text))

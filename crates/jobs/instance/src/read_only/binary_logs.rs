@@ -64,7 +64,10 @@ impl BinaryLogs {
             return Ok(None);
         };
         let meta = fs::metadata(last).map_err(|e| storage("read", last, &e))?;
-        Ok(Some((name(last).to_string_lossy().into_owned(), meta.len())))
+        Ok(Some((
+            name(last).to_string_lossy().into_owned(),
+            meta.len(),
+        )))
     }
 
     /// Those that recovery reads.

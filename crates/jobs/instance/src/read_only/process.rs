@@ -1,7 +1,7 @@
 //! The process of a temporary server, and how it is called.
 
 use super::directory;
-use super::original::Original;
+use super::original::{Original, RECOVER};
 use crate::managed::account;
 use crate::managed::mysqld::{error_lines, option};
 use crate::managed::program;
@@ -302,7 +302,8 @@ pub(super) const NAME_THE_INDEX: &str = "whether a transaction that was prepared
 /// What servers say of transactions that were prepared and not committed: MySQL of each one that it finds, MariaDB when
 /// it needs a binary log that it does not have.
 fn names_prepared(log: &str) -> bool {
-    log.contains("was in the XA prepared state") || log.contains("Found ") && log.contains(" prepared transaction")
+    log.contains("was in the XA prepared state")
+        || log.contains("Found ") && log.contains(" prepared transaction")
 }
 
 /// The error of a server that does not come up.
@@ -325,7 +326,7 @@ fn not_started(log: &str, program: &Path, datadir: &Path, purpose: Purpose<'_>) 
     }
     let error = Error::new(Kind::Failed, printable(&text));
     if purpose == Purpose::Read && unclean.iter().any(|u| log.contains(u)) {
-        return error.hint("the data directory was not shut down cleanly: --recover has a copy of it recovered in the scratch directory, and reads that; or start the server once and shut it down");
+        return error.hint(RECOVER);
     }
     if purpose == Purpose::Recover(None) && names_prepared(log) {
         return error.hint(NAME_THE_INDEX);

@@ -60,11 +60,10 @@ pub(super) fn throughput(raw: u64, rows_seconds: f64, workers: usize) -> Item {
 pub(super) fn duration_at(time: f64, amount: u64, of_what: &str) -> [Item; 2] {
     [
         Item::new("duration")
-            .line(format!(
-                "{} ({}{of_what})",
-                seconds(time),
-                rate(amount, time)
-            ))
+            .line(match amount {
+                0 => seconds(time),
+                amount => format!("{} ({}{of_what})", seconds(time), rate(amount, time)),
+            })
             .number("duration", time)
             .figure(time, "s", Better::Lower),
         Item::new("throughput").figure(per_second(amount, time), "B/s", Better::Higher),

@@ -6,6 +6,7 @@ use super::error::Error;
 use super::sums::Sums;
 use super::types::Server;
 use crate::page::{self, fil, u16_at, u32_at};
+use crate::space::fsp;
 use std::fs::File;
 use std::io;
 
@@ -61,6 +62,8 @@ pub struct Tablespace<'f> {
     size: usize,
     sums: Sums,
     pages: u32,
+    /// How many it says that it has (`FSP_SIZE`).
+    stated: u32,
 }
 
 /// Most pages that are read at once.
@@ -126,6 +129,7 @@ impl<'f> Tablespace<'f> {
             size,
             sums,
             pages: u32::try_from(length / size as u64).unwrap_or(u32::MAX),
+            stated: u32_at(&head, fsp::SIZE),
         };
         space.page(&mut Window::default(), 0)?;
         Ok(space)
@@ -146,7 +150,22 @@ impl<'f> Tablespace<'f> {
             size,
             sums,
             pages: u32::try_from(pages).unwrap_or(u32::MAX),
+            stated: 0,
         })
+    }
+
+    /// An error if the file ends before the tablespace does: a server that opens it may end.
+    pub fn check_length(&self) -> Result<(), Error> {
+        match self.stated > self.pages {
+            false => Ok(()),
+            true => Err(Error::damaged(
+                self.pages,
+                format!(
+                    "the file ends before it: the tablespace has {} pages",
+                    self.stated
+                ),
+            )),
+        }
     }
 
     /// How many bytes follow the last whole page.

@@ -152,9 +152,11 @@ const FILES: &[Considered] = &[
     ("snapshot-size", "--snapshot-size 1G", |c| c.has("lvm")),
     ("datadir", "--datadir /srv/d", replica_files),
     ("recover", "--recover", files),
-    ("binary-log-index", "--binary-log-index /srv/l/b.index", |c| {
-        c.has("--recover")
-    }),
+    (
+        "binary-log-index",
+        "--binary-log-index /srv/l/b.index",
+        |c| c.has("--recover"),
+    ),
     ("scratch", "--scratch /s", own_server),
     ("mysqld", "--mysqld /m", own_server),
     (
