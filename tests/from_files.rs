@@ -370,7 +370,10 @@ fn a_commit_that_only_the_binary_log_has_is_there(kind: Kind) {
     };
     copy("copied", scene.directory.path()).ok();
     // Nothing of ours comes into a data directory: it would be a schema there.
-    let refused = |done: Done| done.code(10).says(&["is in the data directory of a server"]);
+    let refused = |done: Done| {
+        done.code(10)
+            .says(&["is in the data directory of a server"])
+    };
     refused(copy("copied", &datadir));
     refused(scene.dump_files_in(&datadir, "dumped", &[]));
     let of_files = Tool::new(["rescue"])

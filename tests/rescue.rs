@@ -24,6 +24,8 @@ INSERT INTO old SELECT id, 'å', REPEAT('z', id % 10000) FROM changed;
 CREATE TABLE counted (a INT AUTO_INCREMENT PRIMARY KEY); INSERT INTO counted VALUES (5), (70);
 CREATE TABLE packed (a INT PRIMARY KEY) ROW_FORMAT=COMPRESSED KEY_BLOCK_SIZE=8;
 CREATE TABLE other (a INT) ENGINE=MyISAM;
+CREATE TABLE Twin (a INT PRIMARY KEY); CREATE TABLE twin (a INT PRIMARY KEY); INSERT INTO twin VALUES (1), (2);
+CREATE TABLE of_twin (a INT PRIMARY KEY, FOREIGN KEY (a) REFERENCES twin (a)); INSERT INTO of_twin VALUES (2);
 ";
 
 each_kind!(files_alone_have_what_the_server_had; mysql, mariadb, mariadb118);
@@ -49,6 +51,12 @@ fn files_alone_have_what_the_server_had(kind: Kind) {
         .code(11)
         .says(&["a server uses"]);
     scene.server.stop().expect("it shuts down");
+
+    // What has rows and is not InnoDB's is named.
+    scene
+        .rescue(&[&scene.server.datadir().join("h")], "schema", &[])
+        .code(3)
+        .says(&["h/other.MYD", "MyISAM"]);
 
     // The files of tables alone: no system tablespace, no dictionary, no log.
     let files = scene.only_tables();
