@@ -400,6 +400,82 @@ fn a_commit_that_only_the_binary_log_has_is_there(kind: Kind) {
     }
 }
 
+each_kind!(open_transactions_are_no_rows; mysql, mariadb);
+fn open_transactions_are_no_rows(kind: Kind) {
+    let Some(mut scene) = Scene::new(kind) else {
+        return;
+    };
+    scene.fill(
+        "CREATE DATABASE h; CREATE TABLE h.t (a INT PRIMARY KEY); CREATE TABLE h.other (a INT)",
+    );
+    let mut open = scene.server.conn().expect("a connection");
+    open.execute("BEGIN").expect("it begins");
+    open.execute("INSERT INTO h.t VALUES (1), (2)")
+        .expect("it inserts");
+    // Another commit makes them durable; then all pages are written, and the log may have no more than its checkpoint.
+    scene.fill("INSERT INTO h.other VALUES (3); SET GLOBAL innodb_max_dirty_pages_pct = 0; SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0");
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    scene.server.kill9().expect("it is killed");
+    drop(open);
+    scene
+        .dump_files("open", &[])
+        .code(1)
+        .says(&["was not shut down cleanly", "--recover"]);
+    assert!(!scene.path("open").exists());
+    scene.dump_files("recovered", &["--recover"]).ok();
+    assert_eq!(scene.digests("recovered")["h.t"].0, 0);
+    // Prepared by an application: only that knows.
+    scene.server.restart().expect("it starts");
+    let mut prepared = scene.server.conn().expect("a connection");
+    for sql in [
+        "XA START 'x'",
+        "INSERT INTO h.t VALUES (1)",
+        "XA END 'x'",
+        "XA PREPARE 'x'",
+    ] {
+        prepared.execute(sql).expect("a part of XA");
+    }
+    drop(prepared);
+    scene.server.stop().expect("it shuts down");
+    for how in [&[][..], &["--recover"]] {
+        scene
+            .dump_files("prepared", how)
+            .code(1)
+            .says(&["prepared XA transactions", "XA COMMIT"]);
+    }
+}
+
+/// MariaDB writes its log over and over; what is behind its end is older, or nothing.
+#[test]
+fn the_end_of_a_log_that_has_gone_round_is_found() {
+    let options = [
+        "--log-bin=binlog",
+        "--server-id=1",
+        "--innodb-log-file-size=4M",
+    ];
+    let Some(mut server) = own_server(Kind::MariaDb, &options) else {
+        return;
+    };
+    let script =
+        "CREATE DATABASE h; CREATE TABLE h.t (a INT AUTO_INCREMENT PRIMARY KEY, b VARCHAR(2000))";
+    server.script(script.as_bytes()).expect("a table");
+    for _ in 0..5 {
+        let rows =
+            "USE h; INSERT INTO t (b) SELECT REPEAT(SHA2(RAND(), 512), 12) FROM seq_1_to_1000";
+        server.script(rows.as_bytes()).expect("rows");
+        assert_ne!(
+            innodb::redo::has_ended(&server.datadir()).expect("a log"),
+            None
+        );
+        server.stop().expect("it shuts down");
+        assert_eq!(
+            innodb::redo::has_ended(&server.datadir()).expect("a log"),
+            Some(true)
+        );
+        server.restart().expect("it starts");
+    }
+}
+
 each_kind!(a_file_that_ends_early_is_named; mysql, mariadb);
 fn a_file_that_ends_early_is_named(kind: Kind) {
     let Some(mut scene) = Scene::new(kind) else {

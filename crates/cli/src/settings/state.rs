@@ -10,9 +10,12 @@ pub fn directory() -> Option<PathBuf> {
             // The XDG specification ignores relative paths.
             .filter(|p| p.is_absolute())
     };
+    // The home of the account mysql may be the data directory, in which a directory is a schema.
+    let is_outside = |p: &PathBuf| run::places::not_in_a_data_directory(p).is_ok();
     named("PENSTOCK_STATE")
         .or_else(|| named("XDG_STATE_HOME").map(|p| p.join("penstock")))
         .or_else(|| named("HOME").map(|p| p.join(".local/state/penstock")))
+        .filter(is_outside)
 }
 
 /// The same for what a run can do without: no directory is made for a home that does not exist.

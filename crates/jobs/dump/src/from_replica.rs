@@ -9,6 +9,7 @@
 //! the rows were read. The applier goes on on every way out; of a run that was killed see `run::applier`.
 
 use crate::from_files::paths;
+use crate::open_changes::{self, OpenChanges};
 use crate::{Consistency, Options, SourceFiles, Summary, read_catalog};
 use base::units::printable;
 use base::{Error, Kind, Result, failpoint};
@@ -129,17 +130,12 @@ fn looked_at(conn: &mut Conn, id: &Identity, replica: &Replica) -> Result<PathBu
 
 /// Refuses transactions without a session: their rows are in the files, and no lock waits for their end.
 fn no_open_changes(conn: &mut Conn) -> Result<()> {
-    let wrong = |e| failure::wire("cannot look for transactions without a session", e);
-    let prepared = conn.fetch("XA RECOVER").map_err(wrong)?;
-    let recovered = conn
-        .fetch(
-            "SELECT trx_id FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = 0 AND trx_rows_modified > 0 LIMIT 1",
-        )
-        .map_err(wrong)?;
-    let what = match (prepared.is_empty(), recovered.is_empty()) {
-        (true, true) => return Ok(()),
-        (false, _) => "the server has prepared XA transactions",
-        (true, false) => "InnoDB still rolls back transactions of an earlier run of the server",
+    let what = match open_changes::of(conn)? {
+        None => return Ok(()),
+        Some(OpenChanges::Prepared) => "the server has prepared XA transactions",
+        Some(OpenChanges::NotRolledBack) => {
+            "InnoDB still rolls back transactions of an earlier run of the server"
+        }
     };
     let what = format!("{what}, and files do not say whether their rows count");
     Err(Error::new(Kind::Target, what).hint(

@@ -16,6 +16,7 @@ mod definitions;
 mod finish;
 pub mod from_files;
 pub mod from_replica;
+mod open_changes;
 mod options;
 mod plan;
 mod postponed;

@@ -126,9 +126,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         Ok(()) => {}
     }
     let mut names = write::Names::default();
-    for table in &mut described.tables {
-        names.own(table);
-    }
+    names.own(&mut described.tables);
     for table in &mut described.tables {
         names.beside(table, options);
     }

@@ -22,21 +22,30 @@ pub struct Names {
     bases: Basenames,
     /// Names of tables in lower case, by schema.
     taken: HashMap<String, HashSet<String>>,
-    /// Schemas and names of tables as they are.
-    own: HashSet<(String, String)>,
 }
 
 impl Names {
-    /// Gives a table its name; one whose name is taken gets another one.
-    pub fn own(&mut self, table: &mut Table) {
-        let (schema, name) = (&table.catalog.schema, &table.catalog.name);
+    /// Gives tables their names; one whose name another has gets another one.
+    pub fn own(&mut self, tables: &mut [Table]) {
         // Names that differ in their case alone are those of two tables of one server; foreign keys know them by these.
-        let own = match self.own.insert((schema.clone(), name.clone())) {
-            true => {
-                let taken = self.taken.entry(schema.clone()).or_default();
-                taken.insert(name.to_lowercase());
-                name.clone()
-            }
+        let mut seen = HashSet::new();
+        let is_first: Vec<bool> = (tables.iter())
+            .map(|t| seen.insert((t.catalog.schema.clone(), t.catalog.name.clone())))
+            .collect();
+        for (schema, name) in seen {
+            self.taken
+                .entry(schema)
+                .or_default()
+                .insert(name.to_lowercase());
+        }
+        for (table, is_first) in tables.iter_mut().zip(is_first) {
+            self.name(table, is_first);
+        }
+    }
+
+    fn name(&mut self, table: &mut Table, is_first: bool) {
+        let own = match is_first {
+            true => table.catalog.name.clone(),
             false => self.free(table, ""),
         };
         if own != table.catalog.name {

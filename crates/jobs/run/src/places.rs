@@ -19,9 +19,6 @@ pub const TMPDIR: &str = "tmpdir";
 /// Of the directory in which indexes are sorted, if it is another one.
 pub const INNODB_TMPDIR: &str = "innodb_tmpdir";
 
-/// Files that a data directory has, and no directory in it.
-const SYSTEM: [&str; 3] = ["ibdata1", "mysql.ibd", "aria_log_control"];
-
 /// A path without links, as far as there is something.
 pub fn resolved(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -37,7 +34,11 @@ pub fn resolved(path: &Path) -> PathBuf {
 /// itself is not asked.
 pub fn not_in_a_data_directory(place: &Path) -> Result<()> {
     let path = resolved(place);
-    let is_data = |directory: &&Path| SYSTEM.iter().any(|f| directory.join(f).is_file());
+    let has = |directory: &Path, name| directory.join(name).exists();
+    // MySQL, MariaDB; the system tablespace alone may lie elsewhere.
+    let is_data = |d: &&Path| {
+        has(d, "mysql.ibd") || has(d, "mysql") && (has(d, "ibdata1") || has(d, "aria_log_control"))
+    };
     match path.ancestors().skip(1).find(is_data) {
         None => Ok(()),
         Some(datadir) => Err(in_a_data_directory(&place.display(), datadir)),

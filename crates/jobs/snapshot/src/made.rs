@@ -55,7 +55,9 @@ impl Plan<'_> {
                 "the data directory of a server is never written to: name a directory beside it with --at",
             ));
         }
-        Ok(at.join(format!("{PREFIX}{}", self.id)))
+        let directory = at.join(format!("{PREFIX}{}", self.id));
+        run::places::not_in_a_data_directory(&directory)?;
+        Ok(directory)
     }
 }
 

@@ -29,7 +29,8 @@ impl Room {
 
     /// The share of it that is used: 0 to 1.
     pub(crate) fn used(&self) -> Result<f64> {
-        let status = program::run(DMSETUP, ["status", &self.device])?;
+        // Without --noflush a pool writes its metadata first.
+        let status = program::run(DMSETUP, ["status", "--noflush", &self.device])?;
         Ok(share(&status).unwrap_or(1.0))
     }
 }

@@ -45,14 +45,18 @@ impl Stopped {
             return Err(Error::new(Kind::Target, printable(&what))
                 .hint("connect to it instead of naming --datadir, or shut it down first"));
         }
-        let ended = has_ended(&datadir).map_err(|e| storage("read", &datadir, &e))?;
-        if ended == Some(false) {
+        let read = |e: io::Error| storage("read", &datadir, &e);
+        let logs = binary_logs(&datadir).map_err(read)?;
+        let in_use = |base: &PathBuf| {
+            let last = last_of(base).ok().flatten();
+            last.is_some_and(|log| binlog::file::is_in_use(&log).unwrap_or(false))
+        };
+        if has_ended(&datadir).map_err(read)? == Some(false) || logs.iter().any(in_use) {
             let what = format!("{} was not shut down cleanly", datadir.display());
             return Err(Error::new(Kind::Target, printable(&what)).hint(
                 "start the server once and shut it down; or penstock dump --from-files has a copy of the files recovered (--recover), and dumps that",
             ));
         }
-        let logs = binary_logs(&datadir).map_err(|e| storage("read", &datadir, &e))?;
         Ok(Stopped {
             datadir,
             system: Arc::new(system),

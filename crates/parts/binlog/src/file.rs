@@ -1,8 +1,9 @@
 //! Walks a file of a binary log from front to back.
 
-use crate::event::{HEADER, MAGIC, MAGIC_ENCRYPTED};
+use crate::event::{HEADER, IN_USE, MAGIC, MAGIC_ENCRYPTED};
 use crate::{Checksum, Description, Error, Event, Header, Result, kind};
 use std::io::{self, Read};
+use std::path::Path;
 
 /// Longest event that is read. A server's packets end at 1 GiB, and events of rows at about the same.
 pub const LONGEST: usize = 1 << 30;
@@ -28,6 +29,15 @@ pub(crate) fn read_event(from: &mut impl Read, bytes: &mut Vec<u8>, limit: usize
         return Err(Error::Cut(0));
     }
     Ok(true)
+}
+
+/// Whether a server had the file open to write when it ended: then it asks it when it recovers.
+pub fn is_in_use(path: &Path) -> io::Result<bool> {
+    // Behind the four bytes of the file, the flags of the first event.
+    let mut begin = [0; MAGIC.len() + HEADER];
+    std::fs::File::open(path)?.read_exact(&mut begin)?;
+    let header = Header::parse(&begin[MAGIC.len()..]);
+    Ok(begin.starts_with(&MAGIC) && header.is_ok_and(|h| h.flags & IN_USE != 0))
 }
 
 /// A file, event by event, with every checksum verified.

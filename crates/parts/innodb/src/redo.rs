@@ -2,7 +2,7 @@
 //!
 //! Formats: MariaDB since 10.8 (one circular `ib_logfile0`: `log0log.h`, `log_t::CHECKPOINT_1`, `START_OFFSET`; records in
 //! `mtr0log.h`, `recv_sys_t::parse`); MySQL since 8.0.30 (`#innodb_redo/#ib_redoN`: `log0constants.h`,
-//! `log0files_finder.cc`). Of older and of encrypted logs nothing is said. What it does not do: recover.
+//! `log0files_finder.cc`). Of older ones, and of encrypted ones of MariaDB, nothing is said. What it does not do: recover.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -34,15 +34,27 @@ pub const MYSQL_START: u64 = 2048;
 /// MySQL: the blocks with checkpoints.
 pub const MYSQL_CHECKPOINTS: [u64; 2] = [512, 1536];
 
+/// The system tablespace, and where its first page has the end of MySQL's log (`FIL_PAGE_FILE_FLUSH_LSN`).
+const SYSTEM: &str = "ibdata1";
+const NOTED: u64 = 26;
+
 /// MySQL: bytes of a block.
 const BLOCK: u64 = 512;
 
-/// Whether the log has no change that recovery would have to make: the server was shut down cleanly, or has written nothing
-/// since its last checkpoint. `None` if that is not known here.
+/// Whether the log has no change that recovery would have to make: the server was shut down cleanly, or, on MariaDB, has
+/// written nothing since its last checkpoint, and may have open transactions. `None` if that is not known here.
 pub fn has_ended(datadir: &Path) -> io::Result<Option<bool>> {
+    match of_log(datadir) {
+        // A file that is cut.
+        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+        outcome => outcome,
+    }
+}
+
+fn of_log(datadir: &Path) -> io::Result<Option<bool>> {
     let of_mysql = datadir.join(MYSQL_DIRECTORY);
     if of_mysql.is_dir() {
-        return mysql_has_ended(&of_mysql);
+        return mysql_has_ended(&of_mysql, &datadir.join(SYSTEM));
     }
     match File::open(datadir.join(MARIADB_LOG)) {
         Ok(log) => mariadb_has_ended(&log),
@@ -81,7 +93,7 @@ fn is_whole(block: &[u8]) -> bool {
         .is_some_and(|(rest, sum)| crc32c::crc32c(rest) == u32::from_be_bytes(*sum))
 }
 
-fn mysql_has_ended(directory: &Path) -> io::Result<Option<bool>> {
+fn mysql_has_ended(directory: &Path, system: &Path) -> io::Result<Option<bool>> {
     let mut files = Vec::new();
     let mut checkpoint = None;
     for path in numbered(directory)?.into_values() {
@@ -100,6 +112,18 @@ fn mysql_has_ended(directory: &Path) -> io::Result<Option<bool>> {
     let Some(checkpoint) = checkpoint else {
         return Ok(None);
     };
+    // A server that shuts down notes where its log ends; the next one recovers if that is not the checkpoint.
+    match File::open(system) {
+        Ok(system) => {
+            let mut noted = [0; 8];
+            system.read_exact_at(&mut noted, NOTED)?;
+            if u64::from_be_bytes(noted) != checkpoint {
+                return Ok(Some(false));
+            }
+        }
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+        Err(e) => return Err(e),
+    }
     let holds = |from: u64, bytes: u64| (from..from.saturating_add(bytes)).contains(&checkpoint);
     let Some((from, _, file)) = files.iter().find(|(from, bytes, _)| holds(*from, *bytes)) else {
         return Ok(None);
@@ -112,9 +136,12 @@ fn mysql_has_ended(directory: &Path) -> io::Result<Option<bool>> {
     file.read_exact_at(&mut block, MYSQL_START + at)?;
     // A block that was not written since the log came here is one of an earlier round, or empty.
     let own = ((start / BLOCK) & 0x3fff_ffff) + 1;
-    let is_written = (number(&block, 0) >> 32) & 0x7fff_ffff == own && is_whole(&block);
+    // Header number and length are in the clear also where the rest is encrypted, with the checksum.
+    let is_written = (number(&block, 0) >> 32) & 0x7fff_ffff == own;
+    let is_encrypted = block[4] & 0x80 != 0;
     let used = u64::from(u16::from_be_bytes([block[4], block[5]]) & 0x7fff);
-    Ok(Some(!is_written || used <= checkpoint % BLOCK))
+    let has_torn = is_written && !is_encrypted && !is_whole(&block);
+    Ok(Some(!is_written || used <= checkpoint % BLOCK && !has_torn))
 }
 
 /// MariaDB: the newest checkpoint, and where the record lies that was written with it.
@@ -182,7 +209,7 @@ impl Ring<'_> {
                     return Ok((is_of_now && is_whole).then_some(end));
                 }
                 Group::Longer if wanted < limit => wanted *= 2,
-                Group::Longer => return Ok(None),
+                Group::Longer | Group::None => return Ok(None),
             }
         }
     }
@@ -203,11 +230,17 @@ enum Group {
     Whole { length: usize, sum: u32, mark: u8 },
     /// More bytes would say.
     Longer,
+    /// Nothing that a server writes.
+    None,
 }
 
 /// The lengths of records are in their first byte, or behind it.
 fn group(bytes: &[u8]) -> Group {
     let mut at = 0;
+    // No server writes a group without records: these are zeros behind the end.
+    if bytes.first().is_some_and(|first| *first <= 1) {
+        return Group::None;
+    }
     loop {
         let Some(first) = bytes.get(at) else {
             return Group::Longer;
@@ -275,6 +308,9 @@ mod tests {
         for cut in 0..10 {
             assert!(matches!(group(&bytes[..cut]), Group::Longer), "{cut}");
         }
+        // What is behind the end of a log after a restart: a checksum of nothing is 0.
+        assert!(matches!(group(&[0; 8]), Group::None));
+        assert!(matches!(group(&[1, 0, 0, 0, 0]), Group::None));
         // 16 bytes behind the first: a length of 1, and 15.
         let mut long = vec![0x30, 1];
         long.extend([9; 15]);
@@ -295,6 +331,7 @@ mod tests {
             assert_eq!(has_ended(dir.path()).unwrap(), None, "{size}");
         }
         fs::create_dir(dir.path().join(MYSQL_DIRECTORY)).unwrap();
+        fs::write(dir.path().join("#innodb_redo/#ib_redo1"), "cut").unwrap();
         assert_eq!(has_ended(dir.path()).unwrap(), None);
     }
 }

@@ -12,13 +12,15 @@ pub(crate) mod sample;
 pub(crate) mod scan;
 pub(crate) mod table_files;
 
+use crate::open_changes::{self, OpenChanges};
 use crate::{Consistency, Options, SnapshotOf, SourceFiles, Summary};
-use base::Result;
+use base::units::printable;
+use base::{Error, Kind, Result};
 use instance::read_only::{self, Original, ReadOnlyServer};
 use rows::new_archive;
-use run::Run;
+use run::{Run, connect};
 use server::Identity;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -114,6 +116,7 @@ pub fn dump(
         begin,
     } = readable;
     let server = ReadOnlyServer::start(run, original, &directory.server)?;
+    no_open_changes(&server, &files.datadir)?;
     let options = Options {
         source: server.wire(),
         consistency: Consistency::Unused,
@@ -125,4 +128,22 @@ pub fn dump(
         seconds: begin.elapsed().as_secs_f64(),
         ..done
     })
+}
+
+/// A server that was killed may have written all that its log had, and a transaction was open.
+fn no_open_changes(server: &ReadOnlyServer, datadir: &Path) -> Result<()> {
+    let mut conn = connect::untracked(&server.wire())?;
+    let (what, hint) = match open_changes::of(&mut conn)? {
+        None => return Ok(()),
+        Some(OpenChanges::Prepared) => (
+            "has prepared XA transactions, and files do not say whether their rows count",
+            "only the application knows: start the server, see XA RECOVER, end them with XA COMMIT or XA ROLLBACK, and shut it down",
+        ),
+        Some(OpenChanges::NotRolledBack) => (
+            "was not shut down cleanly: transactions were open, and are not rolled back",
+            read_only::RECOVER,
+        ),
+    };
+    let text = format!("{} {what}", datadir.display());
+    Err(Error::new(Kind::Failed, printable(&text)).hint(hint))
 }

@@ -45,10 +45,11 @@ impl BinaryLogs {
         let beside = index.parent().unwrap_or(datadir);
         let place = |line: &str| {
             let listed = datadir.join(line);
-            match listed.exists() {
-                true => listed,
-                // The index was moved with its logs.
-                false => beside.join(listed.file_name().unwrap_or_default()),
+            // The index may have been copied with its logs: the server may still write to those that it lists.
+            let copied = beside.join(listed.file_name().unwrap_or_default());
+            match copied.exists() {
+                true => copied,
+                false => listed,
             }
         };
         let files = list.lines().map(str::trim).filter(|l| !l.is_empty());
@@ -68,6 +69,18 @@ impl BinaryLogs {
             name(last).to_string_lossy().into_owned(),
             meta.len(),
         )))
+    }
+
+    /// What they are called.
+    pub fn names(&self) -> impl Iterator<Item = String> {
+        let text = |f: &PathBuf| name(f).to_string_lossy().into_owned();
+        self.files.iter().map(text)
+    }
+
+    /// Whether a server asks them when it recovers: it does not where the last one was closed.
+    pub fn are_asked(&self) -> bool {
+        let last = self.files.last();
+        last.is_some_and(|log| binlog::file::is_in_use(log).unwrap_or(false))
     }
 
     /// Those that recovery reads.

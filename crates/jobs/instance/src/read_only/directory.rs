@@ -83,7 +83,7 @@ fn in_schema(schema: &str, name: &str) -> Treat {
 
 /// Makes the directory `to` for a server that runs as `user` and only reads. Returns how many bytes were copied.
 pub(super) fn create(run: &Run, original: &Original, to: &Path, user: Option<u32>) -> Result<u64> {
-    make(run, original, to, user, false)
+    make(run, original, to, user, false, None)
 }
 
 fn make(
@@ -92,9 +92,10 @@ fn make(
     to: &Path,
     user: Option<u32>,
     recovers: bool,
+    binary_logs: Option<&BinaryLogs>,
 ) -> Result<u64> {
     let from = original.path();
-    let logs = logs(from).map_err(|e| storage("read", from, &e))?;
+    let logs = logs(from, binary_logs)?;
     let mut made = Maker {
         run,
         user,
@@ -117,8 +118,14 @@ fn make(
     Ok(made.bytes)
 }
 
-/// Names of the files that indexes of logs list, as far as they are in the data directory.
-fn logs(datadir: &Path) -> io::Result<Vec<String>> {
+/// Names of the files that indexes of logs list: those in the data directory, and that of the binary logs.
+fn logs(datadir: &Path, binary_logs: Option<&BinaryLogs>) -> Result<Vec<String>> {
+    let listed = listed_logs(datadir).map_err(|e| storage("read", datadir, &e))?;
+    let named = binary_logs.into_iter().flat_map(BinaryLogs::names);
+    Ok(listed.into_iter().chain(named).collect())
+}
+
+fn listed_logs(datadir: &Path) -> io::Result<Vec<String>> {
     let mut all = Vec::new();
     for entry in fs::read_dir(datadir)? {
         let path = entry?.path();
@@ -222,7 +229,7 @@ pub(super) fn bytes_of_copies(
     binary_logs: Option<&BinaryLogs>,
 ) -> Result<u64> {
     let from = original.path();
-    let logs = logs(from).map_err(|e| storage("read", from, &e))?;
+    let logs = logs(from, binary_logs)?;
     let size = |path: &Path| {
         let meta = fs::metadata(path).map_err(|e| storage("read", path, &e))?;
         Ok(meta.len())
@@ -296,7 +303,7 @@ pub(super) fn copy_all(
     user: Option<u32>,
     binary_logs: Option<&BinaryLogs>,
 ) -> Result<u64> {
-    let bytes = make(run, original, to, user, true)?;
+    let bytes = make(run, original, to, user, true, binary_logs)?;
     let mut made = Maker {
         run,
         user,

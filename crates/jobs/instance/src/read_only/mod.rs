@@ -16,6 +16,6 @@ mod original;
 mod process;
 mod recovered;
 
-pub use original::{Original, lock_unused};
+pub use original::{Original, RECOVER, lock_unused};
 pub use process::{Options, ReadOnlyServer};
 pub use recovered::{Recovered, recover};

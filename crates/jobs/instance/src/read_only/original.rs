@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 const SYSTEM: &str = "ibdata1";
 
 /// The way out where the server was killed.
-pub(super) const RECOVER: &str = "--recover has a copy of it recovered in the scratch directory, and reads that; or start the server once and shut it down";
+pub const RECOVER: &str = "--recover has a copy of it recovered in the scratch directory, and reads that; or start the server once and shut it down";
 
 /// A data directory that no server uses, and that none starts on while this value lives.
 #[derive(Debug)]
@@ -59,9 +59,7 @@ impl Original {
     /// Refuses one that was not shut down cleanly: a server would have to write to it.
     pub fn check_shut_down(&self) -> Result<()> {
         let ended = innodb::redo::has_ended(&self.path);
-        // The plugin that clones leaves the mark that its files are to be recovered.
-        let cloned = self.path.join("#clone").is_dir();
-        if ended.map_err(|e| storage("read", &self.path, &e))? != Some(false) && !cloned {
+        if ended.map_err(|e| storage("read", &self.path, &e))? != Some(false) {
             return Ok(());
         }
         let what = format!("{} was not shut down cleanly", self.path.display());

@@ -72,7 +72,8 @@ pub fn recover(
     )?;
     let mut conn = connect::untracked(&process.wire())?;
     wait_for_rollback(run, &mut conn)?;
-    if index.is_none() && process.found_prepared()? {
+    let asked = logs.as_ref().is_some_and(BinaryLogs::are_asked);
+    if !asked && process.found_prepared()? {
         return Err(without_binary_log(original));
     }
     conn.quit();
