@@ -29,7 +29,7 @@ pub fn dump(
     let begin = Instant::now();
     rows::new_archive::check(&options.to)?;
     if let Some(scratch) = &a.scratch {
-        settings::scratch::check(scratch)?;
+        run::places::no_data_directory(scratch)?;
     }
     let taken = with_snapshot(run, take, |used| {
         dump::not_within(&options.to, used.id)?;

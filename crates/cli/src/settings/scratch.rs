@@ -22,11 +22,6 @@ const LOCK: &str = "in-use";
 /// What they are called until they have that file.
 const NEW: &str = ".penstock-new-";
 
-/// Refuses a place that is a data directory of a server, or in one.
-pub fn check(within: &Path) -> Result<()> {
-    run::places::not_in_a_data_directory(&within.join(OF_FILES))
-}
-
 /// A directory that is removed when it is dropped.
 #[derive(Debug)]
 pub struct Scratch {
@@ -58,7 +53,7 @@ impl Scratch {
         record: fn(&Path) -> Option<PathBuf>,
     ) -> Result<Scratch> {
         let within = within.unwrap_or(Path::new(USUAL));
-        check(within)?;
+        run::places::no_data_directory(within)?;
         sweep(within, prefix);
         let cannot = |e: std::io::Error| {
             let what = format!("cannot make a directory in {}: {e}", within.display());

@@ -14,8 +14,10 @@ pub fn directory() -> Option<PathBuf> {
     let is_outside = |p: &PathBuf| run::places::not_in_a_data_directory(p).is_ok();
     named("PENSTOCK_STATE")
         .or_else(|| named("XDG_STATE_HOME").map(|p| p.join("penstock")))
-        .or_else(|| named("HOME").map(|p| p.join(".local/state/penstock")))
-        .filter(is_outside)
+        .or_else(|| {
+            let home = named("HOME").map(|p| p.join(".local/state/penstock"));
+            home.filter(is_outside)
+        })
 }
 
 /// The same for what a run can do without: no directory is made for a home that does not exist.

@@ -34,12 +34,22 @@ pub fn resolved(path: &Path) -> PathBuf {
 /// itself is not asked.
 pub fn not_in_a_data_directory(place: &Path) -> Result<()> {
     let path = resolved(place);
+    outside(place, path.ancestors().skip(1))
+}
+
+/// The same for a place in which directories are made: it may not be a data directory either.
+pub fn no_data_directory(place: &Path) -> Result<()> {
+    let path = resolved(place);
+    outside(place, path.ancestors())
+}
+
+fn outside<'p>(place: &Path, mut all: impl Iterator<Item = &'p Path>) -> Result<()> {
     let has = |directory: &Path, name| directory.join(name).exists();
     // MySQL, MariaDB; the system tablespace alone may lie elsewhere.
     let is_data = |d: &&Path| {
         has(d, "mysql.ibd") || has(d, "mysql") && (has(d, "ibdata1") || has(d, "aria_log_control"))
     };
-    match path.ancestors().skip(1).find(is_data) {
+    match all.find(is_data) {
         None => Ok(()),
         Some(datadir) => Err(in_a_data_directory(&place.display(), datadir)),
     }
@@ -170,5 +180,24 @@ mod tests {
                 ("innodb_tmpdir", "/t3".into()),
             ]
         );
+    }
+
+    #[test]
+    fn places_in_data_directories_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().join("data");
+        std::fs::create_dir_all(data.join("mysql")).unwrap();
+        // A file of that name alone makes none: anybody may write to /var/tmp.
+        std::fs::write(dir.path().join("ibdata1"), "").unwrap();
+        assert!(not_in_a_data_directory(&data.join("dump")).is_ok());
+        std::fs::write(data.join("ibdata1"), "").unwrap();
+        std::os::unix::fs::symlink(&data, dir.path().join("link")).unwrap();
+        for inside in ["data/dump", "data/shop/dump", "link/x/y"] {
+            let e = not_in_a_data_directory(&dir.path().join(inside)).unwrap_err();
+            assert_eq!(e.kind, Kind::Target, "{inside}");
+        }
+        assert!(not_in_a_data_directory(&data).is_ok());
+        assert!(no_data_directory(&data).is_err());
+        assert!(no_data_directory(dir.path()).is_ok());
     }
 }

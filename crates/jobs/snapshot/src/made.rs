@@ -55,9 +55,8 @@ impl Plan<'_> {
                 "the data directory of a server is never written to: name a directory beside it with --at",
             ));
         }
-        let directory = at.join(format!("{PREFIX}{}", self.id));
-        run::places::not_in_a_data_directory(&directory)?;
-        Ok(directory)
+        run::places::no_data_directory(&at)?;
+        Ok(at.join(format!("{PREFIX}{}", self.id)))
     }
 }
 

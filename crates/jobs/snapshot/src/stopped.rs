@@ -9,6 +9,7 @@ use crate::manifest::{Manifest, Position, Source};
 use base::units::printable;
 use base::{Error, Kind, Result};
 use innodb::redo::{MYSQL_DIRECTORY, has_ended, numbered};
+use instance::read_only;
 use run::state::storage;
 use rustix::fs::FlockOperation;
 use std::fs::{self, File};
@@ -47,11 +48,9 @@ impl Stopped {
         }
         let read = |e: io::Error| storage("read", &datadir, &e);
         let logs = binary_logs(&datadir).map_err(read)?;
-        let in_use = |base: &PathBuf| {
-            let last = last_of(base).ok().flatten();
-            last.is_some_and(|log| binlog::file::is_in_use(&log).unwrap_or(false))
-        };
-        if has_ended(&datadir).map_err(read)? == Some(false) || logs.iter().any(in_use) {
+        if has_ended(&datadir).map_err(read)? == Some(false)
+            || read_only::has_open_binary_log(&datadir)?
+        {
             let what = format!("{} was not shut down cleanly", datadir.display());
             return Err(Error::new(Kind::Target, printable(&what)).hint(
                 "start the server once and shut it down; or penstock dump --from-files has a copy of the files recovered (--recover), and dumps that",

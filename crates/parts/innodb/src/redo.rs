@@ -202,7 +202,9 @@ impl Ring<'_> {
             self.read(offset, &mut bytes, wanted.min(limit))?;
             match group(&bytes) {
                 Group::Whole { length, sum, mark } => {
-                    let end = begin + length as u64;
+                    let Some(end) = begin.checked_add(length as u64) else {
+                        return Ok(None);
+                    };
                     let round = (end - 5 - self.first) / self.capacity;
                     let is_of_now = mark == u8::from(round.is_multiple_of(2));
                     let is_whole = crc32c::crc32c(&bytes[..length - 5]) == sum;

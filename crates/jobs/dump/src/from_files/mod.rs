@@ -137,7 +137,7 @@ fn no_open_changes(server: &ReadOnlyServer, datadir: &Path) -> Result<()> {
         None => return Ok(()),
         Some(OpenChanges::Prepared) => (
             "has prepared XA transactions, and files do not say whether their rows count",
-            "only the application knows: start the server, see XA RECOVER, end them with XA COMMIT or XA ROLLBACK, and shut it down",
+            read_only::END_PREPARED,
         ),
         Some(OpenChanges::NotRolledBack) => (
             "was not shut down cleanly: transactions were open, and are not rolled back",

@@ -10,6 +10,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::BufReader;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// What an index lists.
@@ -83,6 +84,18 @@ impl BinaryLogs {
         last.is_some_and(|log| binlog::file::is_in_use(log).unwrap_or(false))
     }
 
+    /// How many bytes of those that recovery reads are on other devices than this one.
+    pub fn bytes_elsewhere(&self, mariadb: bool, device: u64) -> Result<u64> {
+        let mut bytes = 0;
+        for log in self.for_recovery(mariadb)? {
+            let meta = fs::metadata(log).map_err(|e| storage("read", log, &e))?;
+            if meta.dev() != device {
+                bytes += meta.len();
+            }
+        }
+        Ok(bytes)
+    }
+
     /// Those that recovery reads.
     pub fn for_recovery(&self, mariadb: bool) -> Result<&[PathBuf]> {
         let Some(last) = self.files.last() else {
@@ -97,6 +110,11 @@ impl BinaryLogs {
         };
         Ok(&self.files[from.unwrap_or(self.files.len() - 1)..])
     }
+}
+
+/// Whether the binary log in a data directory was not closed: its server was killed.
+pub fn has_open_binary_log(datadir: &Path) -> Result<bool> {
+    Ok(BinaryLogs::of(datadir)?.is_some_and(|logs| logs.are_asked()))
 }
 
 pub(super) fn name(path: &Path) -> OsString {
@@ -135,5 +153,49 @@ fn checkpoint(log: &Path) -> Result<Checkpoint> {
             Err(binlog::Error::Io(e)) => return Err(unread(&e)),
             Ok(None) | Err(_) => return Ok(found),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A log of nothing but its first header, with these flags.
+    fn log(path: &Path, flags: u8) {
+        let mut bytes = b"\xfebin".to_vec();
+        bytes.extend([
+            0, 0, 0, 0, 15, 1, 0, 0, 0, 100, 0, 0, 0, 0, 0, 0, 0, flags, 0,
+        ]);
+        fs::write(path, bytes).unwrap();
+    }
+
+    #[test]
+    fn only_a_log_that_was_not_closed_is_asked() {
+        let data = tempfile::tempdir().unwrap();
+        let at = |name: &str| data.path().join(name);
+        assert!(BinaryLogs::of(data.path()).unwrap().is_none());
+        fs::write(at("binlog.index"), "./binlog.000001\n./binlog.000002\n").unwrap();
+        log(&at("binlog.000001"), 0);
+        log(&at("binlog.000002"), 1);
+        // The logs of a replica are closed by nobody.
+        fs::write(at("host-relay-bin.index"), "./host-relay-bin.000001\n").unwrap();
+        log(&at("host-relay-bin.000001"), 1);
+        assert!(has_open_binary_log(data.path()).unwrap());
+        log(&at("binlog.000002"), 0);
+        assert!(!has_open_binary_log(data.path()).unwrap());
+    }
+
+    #[test]
+    fn logs_beside_the_index_are_those_that_were_copied_with_it() {
+        let (data, away) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let original = data.path().join("b.000001");
+        log(&original, 1);
+        let index = away.path().join("b.index");
+        fs::write(&index, format!("{}\n", original.display())).unwrap();
+        let listed = || BinaryLogs::listed_in(&index, data.path()).unwrap();
+        assert_eq!(listed().for_recovery(false).unwrap(), [original]);
+        let copied = away.path().join("b.000001");
+        log(&copied, 1);
+        assert_eq!(listed().for_recovery(true).unwrap(), [copied]);
     }
 }

@@ -16,6 +16,7 @@ mod original;
 mod process;
 mod recovered;
 
-pub use original::{Original, RECOVER, lock_unused};
+pub use binary_logs::has_open_binary_log;
+pub use original::{END_PREPARED, Original, RECOVER, lock_unused};
 pub use process::{Options, ReadOnlyServer};
 pub use recovered::{Recovered, recover};

@@ -16,6 +16,9 @@ const SYSTEM: &str = "ibdata1";
 /// The way out where the server was killed.
 pub const RECOVER: &str = "--recover has a copy of it recovered in the scratch directory, and reads that; or start the server once and shut it down";
 
+/// The way out where XA transactions are prepared.
+pub const END_PREPARED: &str = "only the application knows whether they count: start the server, see XA RECOVER, end them with XA COMMIT or XA ROLLBACK, and shut it down";
+
 /// A data directory that no server uses, and that none starts on while this value lives.
 #[derive(Debug)]
 pub struct Original {

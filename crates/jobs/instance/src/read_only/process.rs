@@ -297,7 +297,7 @@ fn arguments(
 }
 
 /// The way out where recovery has to ask a binary log that is not in the data directory.
-pub(super) const NAME_THE_INDEX: &str = "whether a transaction that was prepared is committed stands in the binary log, which is not in this directory: --binary-log-index names its index (the server's log_bin_index), as /var/log/mysql/binlog.index";
+pub(super) const NAME_THE_INDEX: &str = "whether a transaction that was prepared is committed stands in the binary log that the server was writing: --binary-log-index names the index that lists it (the server's log_bin_index), as /var/log/mysql/binlog.index";
 
 /// What servers say of transactions that were prepared and not committed: MySQL of each one that it finds, MariaDB when
 /// it needs a binary log that it does not have.
@@ -326,7 +326,9 @@ fn not_started(log: &str, program: &Path, datadir: &Path, purpose: Purpose<'_>) 
     }
     let error = Error::new(Kind::Failed, printable(&text));
     if purpose == Purpose::Read && unclean.iter().any(|u| log.contains(u)) {
-        return error.hint(RECOVER);
+        return error.hint(format!(
+            "the data directory was not shut down cleanly: {RECOVER}"
+        ));
     }
     if purpose == Purpose::Recover(None) && names_prepared(log) {
         return error.hint(NAME_THE_INDEX);

@@ -5,7 +5,7 @@
 
 use super::binary_logs::BinaryLogs;
 use super::directory;
-use super::original::Original;
+use super::original::{END_PREPARED, Original};
 use super::process::{NAME_THE_INDEX, Options, Process, Purpose, user};
 use base::{Error, Kind, Result};
 use run::file_system::FileSystem;
@@ -94,14 +94,15 @@ pub fn recover(
 
 /// Fails if the copy does not fit into the scratch directory: a full disk would end it after minutes, and others with it.
 fn has_room(original: &Original, logs: Option<&BinaryLogs>, scratch: &Path) -> Result<()> {
-    if directory::shares_blocks(original, scratch) {
-        return Ok(());
-    }
-    let needs = directory::bytes_of_copies(original, logs)?;
     let there = FileSystem::at(scratch);
-    let free = there
-        .map_err(|e| run::state::storage("read", scratch, &e))?
-        .free;
+    let there = there.map_err(|e| run::state::storage("read", scratch, &e))?;
+    let needs = match directory::shares_blocks(original, scratch) {
+        true => logs.map_or(Ok(0), |logs| {
+            logs.bytes_elsewhere(original.is_mariadb(), there.device)
+        })?,
+        false => directory::bytes_of_copies(original, logs)?,
+    };
+    let free = there.free;
     if needs <= free {
         return Ok(());
     }
@@ -135,9 +136,12 @@ fn wait_for_rollback(run: &Run, conn: &mut Conn) -> Result<()> {
         if !prepared.is_empty() {
             return Err(Error::new(
                 Kind::Failed,
-                format!("{} prepared XA transactions are neither committed nor rolled back", prepared.len()),
+                format!(
+                    "{} prepared XA transactions are neither committed nor rolled back",
+                    prepared.len()
+                ),
             )
-            .hint("only the application knows which they are to be: start the server, see XA RECOVER, end them with XA COMMIT or XA ROLLBACK, and shut it down"));
+            .hint(END_PREPARED));
         }
         let open = conn
             .fetch(
