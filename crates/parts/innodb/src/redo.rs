@@ -323,6 +323,49 @@ mod tests {
         assert_eq!((length, mark), (22, 0));
     }
 
+    /// A log of MariaDB whose checkpoint is so many bytes behind its begin, with these groups from there on.
+    fn mariadb(offset: u64, groups: &[&[u8]]) -> Option<bool> {
+        const FIRST: u64 = 50_000;
+        const CAPACITY: u64 = 4096;
+        let mut log = vec![0; (MARIADB_START + CAPACITY) as usize];
+        log[..4].copy_from_slice(MARIADB_FORMAT);
+        log[8..16].copy_from_slice(&FIRST.to_be_bytes());
+        let lsn = (FIRST + offset).to_be_bytes();
+        log[4096..4104].copy_from_slice(&lsn);
+        log[4104..4112].copy_from_slice(&lsn);
+        let sum = crc32c::crc32c(&log[4096..4156]).to_be_bytes();
+        log[4156..4160].copy_from_slice(&sum);
+        let mut at = offset;
+        for records in groups {
+            let mut bytes = records.to_vec();
+            let round = (at + records.len() as u64) / CAPACITY;
+            bytes.push(u8::from(round.is_multiple_of(2)));
+            bytes.extend(crc32c::crc32c(records).to_be_bytes());
+            for byte in bytes {
+                log[(MARIADB_START + at % CAPACITY) as usize] = byte;
+                at += 1;
+            }
+        }
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join(MARIADB_LOG), log).unwrap();
+        has_ended(dir.path()).unwrap()
+    }
+
+    #[test]
+    fn a_log_of_mariadb_ends_behind_its_checkpoint_or_goes_on() {
+        let (checkpoint, more): (&[u8], &[u8]) = (&[0xfa; 11], &[0x32, 7, 7]);
+        // In the first round, in the second, where zeros have the mark of a group, and over its end.
+        for offset in [0, 100, 4096 + 100, 4090, 2 * 4096 - 3] {
+            assert_eq!(mariadb(offset, &[checkpoint]), Some(true), "{offset}");
+            assert_eq!(
+                mariadb(offset, &[checkpoint, more]),
+                Some(false),
+                "{offset}"
+            );
+            assert_eq!(mariadb(offset, &[]), None, "{offset}");
+        }
+    }
+
     #[test]
     fn other_files_are_no_redo_log() {
         let dir = tempfile::tempdir().unwrap();
