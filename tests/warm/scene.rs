@@ -1,8 +1,9 @@
 //! A server whose buffer pool is cold but for what a test reads, and another one with the same rows.
 
-use crate::kit::Tool;
+use crate::kit::{Tool, waiting::until};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use testkit::{Kind, Server, Setup, available};
 
 const TABLES: &[u8] = include_bytes!("../fixtures/warm.sql");
@@ -50,6 +51,8 @@ impl Scene {
             "--innodb-buffer-pool-load-at-startup=OFF",
             "--innodb-buffer-pool-dump-at-shutdown=ON",
             "--innodb-fast-shutdown=0",
+            // Its thread reads pages, whenever it gets round to it.
+            "--innodb-stats-auto-recalc=OFF",
         ]);
         let server = setup.start().expect("a server");
         server.script(first.as_bytes()).expect("a statement");
@@ -65,6 +68,16 @@ impl Scene {
         self.server.stop().expect("it stops");
         self.server.restart().expect("it starts");
         self.open_tables();
+        self.until_nothing_is_read();
+    }
+
+    /// Waits for what the server reads by itself after its start.
+    fn until_nothing_is_read(&self) {
+        until("nothing is read by itself", || {
+            let before = self.reads();
+            std::thread::sleep(Duration::from_millis(200));
+            self.reads() == before
+        });
     }
 
     /// Opens the tables: what that reads is not what a statement reads.
