@@ -376,6 +376,10 @@ fn a_commit_that_only_the_binary_log_has_is_there(kind: Kind) {
         .arg("--to")
         .arg(datadir.join("rescued"));
     refused(of_files.run());
+    let copied = Tool::new(["copy"]).arg(scene.path("recovered"));
+    refused(copied.arg(datadir.join("archive")).run());
+    let repository = Tool::new(["init"]).arg(datadir.join("backups"));
+    refused(repository.run());
     let restored = Tool::new(["snapshot", "restore"])
         .arg(scene.path("copied"))
         .arg("--datadir")

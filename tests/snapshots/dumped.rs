@@ -3,6 +3,7 @@
 use super::scene::{Scene, Writes, nothing_locked};
 use crate::kit::{Tool, apply_log, each_kind, few, own_server, thorough};
 use serde_json::Value;
+use std::path::Path;
 use testkit::{Kind, Server};
 
 impl Scene {
@@ -230,12 +231,34 @@ fn a_file_that_lies_elsewhere_is_refused() {
     scene.server.stop().expect("it stops");
     let schema = scene.server.datadir().join("shop");
     let elsewhere = scene.path("elsewhere");
-    let mut moved = std::process::Command::new("mv");
-    let moved = moved.arg(&schema).arg(&elsewhere).status();
-    assert!(moved.expect("a program").success());
+    let program = |name: &str, arguments: &[&Path]| {
+        let mut command = std::process::Command::new(name);
+        let status = command.args(arguments).status().expect("a program");
+        assert!(status.success(), "{name} {arguments:?}");
+    };
+    program("mv", &[&schema, &elsewhere]);
     std::os::unix::fs::symlink(&elsewhere, &schema).expect("a link");
     scene.server.restart().expect("it starts");
     scene.dump("btrfs", &[]).run().code(10).says(&["shop"]);
+    nothing_locked(&scene.server);
+    scene.nothing_left(&[]);
+    // A subvolume, and a directory that is mounted there: in a snapshot both are empty.
+    std::fs::remove_file(&schema).expect("no link");
+    std::fs::create_dir(&schema).expect("a directory");
+    program("mount", &[Path::new("--bind"), &elsewhere, &schema]);
+    let dumped = scene.dump("btrfs", &[]).run();
+    let taken = scene.take("btrfs", "stored", &[]).run();
+    program("umount", &[Path::new("--lazy"), &schema]);
+    for done in [dumped, taken] {
+        done.code(10).says(&["shop", "is mounted there"]);
+    }
+    std::fs::remove_dir(&schema).expect("unmounted");
+    program(
+        "btrfs",
+        &[Path::new("subvolume"), Path::new("create"), &schema],
+    );
+    let done = scene.dump("btrfs", &[]).run().code(10);
+    done.says(&["shop", "another file system or subvolume"]);
     nothing_locked(&scene.server);
     scene.nothing_left(&[]);
 }
@@ -269,6 +292,8 @@ fn what_cannot_be_is_refused() {
         let done = scene.dump(method, &[]).run().code(2);
         done.says(&["snapshot take --keep"]);
     }
+    let done = scene.dump("lv", &[]).run().code(2);
+    done.says(&["reflink, btrfs, lvm, lvm-thin, zfs]"]);
     // This file system shares no blocks; and a place that is taken is refused before anything is locked.
     std::fs::create_dir(scene.path("to")).expect("a directory");
     std::fs::write(scene.path("to").join("file"), "").expect("a file");

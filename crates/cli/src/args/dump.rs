@@ -82,7 +82,8 @@ pub struct FromFiles {
     /// Take a snapshot of the files of the server, which runs on this host, by this method, have a temporary server recover a private
     /// copy, and read the rows from its files; the snapshot is removed at the end. reflink, btrfs, lvm, lvm-thin or zfs, as of
     /// penstock snapshot take
-    #[arg(long, value_name = "METHOD", hide_possible_values = true, conflicts_with_all = ["from_files", "from_replica_files"])]
+    #[arg(long, value_name = "METHOD", hide_possible_values = true, value_parser = super::snapshot::Method::to_dump_from(),
+        conflicts_with_all = ["from_files", "from_replica_files"])]
     pub from_snapshot: Option<super::snapshot::Method>,
     /// With --from-snapshot: the directory in which the snapshot is made: on the file system of the data directory, and not in it
     /// [default: the one that the data directory is in]

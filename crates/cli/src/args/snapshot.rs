@@ -4,6 +4,7 @@ use super::connection::Connection;
 use super::encryption::{Encrypting, Opening};
 use super::limits::StoreLimits;
 use super::values::{Compression, mysqld_option, rate, share, size};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -39,6 +40,20 @@ pub enum Method {
     Clone,
     /// The files of a server that does not run (--datadir), or mariadb-backup for one that does
     Copy,
+}
+
+impl Method {
+    /// The value of `dump --from-snapshot`. A method whose place in the binary log is not known at once is taken, so that its
+    /// error can say why, and is not listed.
+    pub fn to_dump_from() -> impl TypedValueParser<Value = Method> {
+        let all = Method::value_variants().iter();
+        let shown = |m: &Method| {
+            let listed = !matches!(m, Method::Clone | Method::Copy);
+            m.to_possible_value().map(|v| v.hide(!listed))
+        };
+        PossibleValuesParser::new(all.filter_map(shown))
+            .try_map(|name| Method::from_str(&name, false))
+    }
 }
 
 /// `--prove`.

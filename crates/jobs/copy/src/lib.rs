@@ -79,6 +79,9 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         }
         _ => Some(files::Source::open(from)?),
     };
+    if let Some(path) = to.path() {
+        run::places::not_in_a_data_directory(path)?;
+    }
     let store = to
         .create(Some(&run.disk_limiter))
         .map_err(|e| new_archive::create_error(to, &e.into()))?;

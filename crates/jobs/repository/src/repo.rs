@@ -49,6 +49,9 @@ impl Repository {
     ///
     /// `encrypted`: it takes no others than encrypted backups.
     pub fn init(place: &Location, encrypted: bool) -> Result<Repository> {
+        if let Some(path) = place.path() {
+            run::places::not_in_a_data_directory(path)?;
+        }
         let cannot = |e| storage(&format!("cannot make a repository in {place}"), &e);
         let root = match place.create(None) {
             Err(e) if e.source.kind() == std::io::ErrorKind::DirectoryNotEmpty => {

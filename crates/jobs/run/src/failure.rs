@@ -145,8 +145,10 @@ pub fn source(doing: impl std::fmt::Display, file: &str, error: std::io::Error) 
 
 /// Whether a server's message is about a full disk; servers number that error in many ways.
 pub fn says_full(said: &str) -> bool {
-    const NO_ROOM: [&str; 6] = [
+    const NO_ROOM: [&str; 7] = [
         "No space left",
+        // ZFS.
+        "out of space",
         "Errcode: 28",
         "OS errno 28",
         "error number 28",

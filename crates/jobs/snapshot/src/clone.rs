@@ -32,6 +32,8 @@ pub(crate) fn clone_file(from: &Path, to: &Path) -> Result<()> {
             .open(to)
     };
     let target = made().map_err(|e| storage("create", to, &e))?;
+    let length = |file: &File| file.metadata().map(|m| m.len());
+    let before = length(&source).map_err(|e| storage("read", from, &e))?;
     rustix::fs::ioctl_ficlone(&target, &source).map_err(|e| {
         let text = format!("cannot clone {}: {e}", from.display());
         let error = Error::new(Kind::Storage, printable(&text));
@@ -44,7 +46,17 @@ pub(crate) fn clone_file(from: &Path, to: &Path) -> Result<()> {
             ),
             _ => error,
         }
-    })
+    })?;
+    // Success, and only the beginning of a file, is what ZFS 2.2.0 makes of it.
+    let is_whole = || Ok(length(&target)? >= before.min(length(&source)?));
+    match is_whole().map_err(|e: io::Error| storage("read", to, &e))? {
+        true => Ok(()),
+        false => {
+            let what = format!("the clone of {} ends early", from.display());
+            Err(Error::new(Kind::Storage, printable(&what))
+                .hint("its file system does not clone files as it should: use another --method"))
+        }
+    }
 }
 
 /// Removes a file or a directory with all that is in it, if it is there.

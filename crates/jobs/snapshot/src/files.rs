@@ -58,7 +58,7 @@ pub(crate) struct Rules {
 }
 
 /// Names that are left out wherever the server is.
-const OWN: [&str; 8] = [
+const OWN: [&str; 9] = [
     // MariaDB's BACKUP STAGE writes it, for the tool that has locked.
     "ddl.log",
     "auto.cnf",
@@ -68,6 +68,8 @@ const OWN: [&str; 8] = [
     "relay-log.info",
     "multi-master.info",
     "lost+found",
+    // The snapshots of a dataset of ZFS, where they are visible.
+    ".zfs",
 ];
 
 impl Rules {
@@ -245,7 +247,8 @@ impl Rules {
     }
 }
 
-fn elsewhere(path: &Path, why: &str) -> Error {
+/// The error of a part that a snapshot would not have.
+pub(crate) fn elsewhere(path: &Path, why: &str) -> Error {
     let what = format!("{} cannot be part of a snapshot: {why}", path.display());
     Error::new(Kind::Target, printable(&what))
         .hint("a snapshot holds one data directory on one file system: use penstock dump, or --method clone (MySQL) or copy (MariaDB), which ask the server for its files")

@@ -12,6 +12,7 @@ use crate::redo::{self, After};
 use base::{Error, Event, Kind, Result, failpoint};
 use innodb::redo::MYSQL_DIRECTORY;
 use run::Run;
+use run::file_system::FileSystem;
 use run::state::storage;
 use server::Position;
 use std::collections::BTreeMap;
@@ -23,8 +24,15 @@ use std::path::Path;
 /// How often it is tried.
 const ROUNDS: u32 = 10;
 
-/// Refuses a server whose redo log has a format that is not known here.
-pub(crate) fn supported(id: &server::Identity) -> Result<()> {
+/// Refuses a server whose redo log has a format that is not known here, and ZFS: it clones what was written a moment ago
+/// in part, or not at all, or while writers of the file wait for the pool, as its version and its settings are.
+pub(crate) fn supported(id: &server::Identity, datadir: &Path) -> Result<()> {
+    let file_system = FileSystem::at(datadir).map_err(|e| storage("read", datadir, &e))?;
+    if file_system.kind == "zfs" {
+        let what = format!("{}: --method reflink is not for ZFS", datadir.display());
+        return Err(Error::new(Kind::Usage, base::units::printable(&what))
+            .hint("--method zfs takes a snapshot of the dataset"));
+    }
     if id.mysql_at_least(8, 0, 30) || id.mariadb_at_least(10, 8, 0) {
         return Ok(());
     }

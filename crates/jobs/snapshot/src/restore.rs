@@ -247,7 +247,7 @@ fn claim(datadir: &Path, hidden: &Path) -> Result<(LockedFile, Stage)> {
         let name = entry.file_name();
         let empty =
             name == HIDDEN && fs::read_dir(entry.path()).is_ok_and(|mut d| d.next().is_none());
-        if name != "lost+found" && !empty {
+        if name != "lost+found" && name != ".zfs" && !empty {
             let what = format!("--datadir {shown}: the directory is not empty");
             return Err(Error::new(Kind::Target, what).hint(
                 "name an empty directory, or one that does not exist; nothing in it was touched",

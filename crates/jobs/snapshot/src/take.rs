@@ -9,7 +9,7 @@ use crate::options::{Method, Server, TakeOptions};
 use crate::restore::server_options;
 use crate::send::Sending;
 use crate::stopped::Stopped;
-use crate::volume::Volume;
+use crate::volume::{self, Volume};
 use crate::{clone, local, place, reflink, server_copy, space};
 use archive::chunk::Compression;
 use base::{Error, Kind, Result, failpoint};
@@ -34,6 +34,8 @@ pub struct Taken {
     pub to: Option<String>,
     /// Where the files of a kept snapshot are.
     pub kept: Option<PathBuf>,
+    /// The directory of a kept snapshot, from which it is restored.
+    pub kept_in: Option<PathBuf>,
     /// Seconds it took, and those of storing the files.
     pub seconds: (f64, f64),
     /// Pieces at the same time.
@@ -185,7 +187,7 @@ fn running(
         Method::Btrfs => with(Volume::btrfs(&datadir, &directory)?),
         Method::Lvm => with(Volume::lvm(&datadir, &directory, plan.id, false)?),
         Method::LvmThin => with(Volume::lvm(&datadir, &directory, plan.id, true)?),
-        Method::Zfs => with(Volume::zfs(&datadir, plan.id)?),
+        Method::Zfs => with(Volume::zfs(&datadir, &directory, plan.id)?),
         Method::Reflink | Method::Clone | Method::Copy => (None, directory.join("data")),
     };
     let phase = run.phase("taking the snapshot", 1);
@@ -218,8 +220,13 @@ fn running(
                 .hint("use --method clone, or shut the server down and name its data directory with --datadir"));
         }
         method => {
-            if method == Method::Reflink {
-                reflink::supported(&id)?;
+            match method {
+                Method::Reflink => reflink::supported(&id, &datadir)?,
+                // What is mounted there, or is a subvolume or dataset of its own, is an empty directory in the snapshot.
+                _ => {
+                    volume::nothing_is_mounted_in(&datadir)?;
+                    rules.list(&datadir)?;
+                }
             }
             all_inside(&id, &outside(&mut conn, &id, &datadir)?)?;
             space::check(&datadir, options.keep_free)?;
@@ -299,6 +306,7 @@ fn running(
         from,
         to: options.to.as_ref().map(|to| to.absolute()),
         kept: None,
+        kept_in: None,
         seconds: (0.0, sent),
         threads: options.threads,
         manifest,
@@ -316,6 +324,7 @@ fn running(
         let file = made.directory().join(MANIFEST);
         fs::write(&file, taken.manifest.to_text()).map_err(|e| storage("write", &file, &e))?;
         taken.kept = Some(root);
+        taken.kept_in = Some(made.directory());
         made.keep()?;
     }
     Ok(taken)
@@ -340,6 +349,7 @@ fn at_once(
     };
     // What is dirty now is written before anybody waits for it.
     reflink::sync(datadir)?;
+    volume::sync_pool(datadir)?;
     let outcome = locks.lock_commits().and_then(|()| {
         let position = locks.position()?;
         volume.make(datadir, options.size)?;
@@ -412,6 +422,8 @@ fn stopped(
     let held = Stopped::hold(datadir)?;
     held.describe(&mut manifest)?;
     let rules = Rules::of_files().with_logs(held.logs.iter().cloned());
+    // Some versions of ZFS report holes where data is not written yet.
+    volume::sync_pool(&held.datadir)?;
     let listing = rules.list(&held.datadir)?;
     manifest.left_out.clone_from(&rules.words);
     let from = format!(
@@ -437,6 +449,7 @@ fn stopped(
         from,
         to: options.to.as_ref().map(|to| to.absolute()),
         kept: None,
+        kept_in: None,
         seconds: (0.0, begin.elapsed().as_secs_f64()),
         threads: options.threads,
         manifest,

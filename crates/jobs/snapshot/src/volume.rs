@@ -4,12 +4,16 @@
 //! |---|---|---|---|
 //! | btrfs | `btrfs subvolume snapshot -r` | the new subvolume | `btrfs subvolume delete` |
 //! | lvm, lvm-thin | `lvcreate --snapshot` | a read-only mount of it | `umount`, `lvremove` |
-//! | zfs | `zfs snapshot` | `.zfs/snapshot/NAME` | `zfs destroy` |
+//! | zfs | `zfs snapshot` | a read-only mount of it | `umount`, `zfs destroy` |
 //!
 //! Invariants: each has the snapshot's identifier in its name; removing one that is not there, or only half made, is no
 //! error, and nothing else is ever removed. The manuals of the tools are the source: btrfs-subvolume(8), lvcreate(8),
-//! lvs(8), lvremove(8), mount(8), zfs-snapshot(8), zfs-destroy(8).
+//! lvs(8), lvremove(8), mount(8), zfs-snapshot(8), zfs-destroy(8), zpool-sync(8).
+//!
+//! A snapshot of a dataset is also visible below `.zfs` of its mount, but not where that is bound, hidden from containers or
+//! turned off (`snapdir=disabled`).
 
+use crate::files;
 use crate::program;
 use crate::room::{DMSETUP, Room};
 use base::units::printable;
@@ -23,6 +27,7 @@ use std::path::{Path, PathBuf};
 const BTRFS: (&str, &str) = ("btrfs", "btrfs-progs");
 const LVM: &str = "lvm2";
 const ZFS: (&str, &str) = ("zfs", "zfsutils-linux");
+const ZPOOL: (&str, &str) = ("zpool", "zfsutils-linux");
 
 /// `BTRFS_SUPER_MAGIC` of linux/magic.h.
 const BTRFS_MAGIC: u64 = 0x9123_683e;
@@ -58,6 +63,9 @@ pub enum Volume {
     Zfs {
         /// `pool/dataset@name`.
         name: String,
+        /// Where it is mounted.
+        #[serde(default)]
+        mount: PathBuf,
     },
 }
 
@@ -114,6 +122,44 @@ fn mount_of(path: &Path) -> Result<Mounted> {
         // Of several on one point the last one is visible.
         .max_by_key(|m| m.point.components().count());
     found.ok_or_else(|| refused(path, "its file system is not among the mounts of this host"))
+}
+
+/// Refuses a data directory a part of which is mounted there: a snapshot has an empty directory in its place.
+pub(crate) fn nothing_is_mounted_in(datadir: &Path) -> Result<()> {
+    let snapshots = datadir.join(".zfs");
+    let is_in = |m: &Mounted| {
+        m.point != datadir && m.point.starts_with(datadir) && !m.point.starts_with(&snapshots)
+    };
+    match mounts()?.into_iter().find(is_in) {
+        Some(m) => Err(files::elsewhere(
+            &m.point,
+            &format!("{} is mounted there", m.source),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Has a pool of ZFS write what is dirty, as `syncfs` does elsewhere: a snapshot waits for that.
+pub(crate) fn sync_pool(datadir: &Path) -> Result<()> {
+    let mounted = mount_of(datadir)?;
+    if mounted.kind == "zfs" {
+        // It takes its time all the same where this fails.
+        let _ = program::run(ZPOOL, ["sync", pool(&mounted.source)]);
+    }
+    Ok(())
+}
+
+/// The pool of a dataset.
+fn pool(dataset: &str) -> &str {
+    dataset.split('/').next().unwrap_or_default()
+}
+
+/// Unmounts what is mounted there.
+fn unmount(mount: &Path) -> Result<()> {
+    while mounts()?.iter().any(|m| m.point == *mount) {
+        program::run(("umount", "mount"), [mount])?;
+    }
+    Ok(())
 }
 
 fn refused(path: &Path, why: &str) -> Error {
@@ -214,19 +260,21 @@ impl Volume {
     }
 
     /// A snapshot of the dataset of `datadir`.
-    pub(crate) fn zfs(datadir: &Path, id: &str) -> Result<(Volume, PathBuf)> {
-        program::find(ZFS.0, ZFS.1)?;
+    pub(crate) fn zfs(datadir: &Path, directory: &Path, id: &str) -> Result<(Volume, PathBuf)> {
         let mounted = mount_of(datadir)?;
         if mounted.kind != "zfs" {
             return Err(refused(datadir, "it is not on ZFS"));
         }
-        let name = format!("penstock-{id}");
+        program::find(ZFS.0, ZFS.1)?;
+        let mount = directory.join("mnt");
         let inside = datadir
             .strip_prefix(&mounted.point)
             .unwrap_or(Path::new(""));
-        let root = mounted.point.join(".zfs/snapshot").join(&name).join(inside);
-        let name = format!("{}@{name}", mounted.source);
-        Ok((Volume::Zfs { name }, root))
+        // A directory of the dataset may be bound to another place.
+        let bound = mounted.root.trim_start_matches('/');
+        let root = mount.join(bound).join(inside);
+        let name = format!("{}@penstock-{id}", mounted.source);
+        Ok((Volume::Zfs { name, mount }, root))
     }
 
     /// Makes it: this is the moment that it shows. `size` is the room of an LVM snapshot, in bytes.
@@ -256,9 +304,8 @@ impl Volume {
                 words.push(&of);
                 program::run(("lvcreate", LVM), words).map_err(full)?;
             }
-            Volume::Zfs { name } => {
-                let property = "penstock:snapshot=yes";
-                program::run(ZFS, ["snapshot", "-o", property, name]).map_err(full)?;
+            Volume::Zfs { name, .. } => {
+                program::run(ZFS, ["snapshot", name]).map_err(full)?;
             }
         }
         Ok(())
@@ -266,24 +313,27 @@ impl Volume {
 
     /// Makes its files visible, read-only.
     pub(crate) fn mount(&self) -> Result<()> {
-        let Volume::Lvm {
-            group,
-            name,
-            file_system,
-            mount,
-            ..
-        } = self
-        else {
-            return Ok(());
+        let (device, file_system, options, mount) = match self {
+            Volume::Btrfs { .. } => return Ok(()),
+            Volume::Lvm {
+                group,
+                name,
+                file_system,
+                mount,
+                ..
+            } => {
+                // The copy has the UUID of the original, and its journal was emptied by the freeze.
+                let options = match file_system.as_str() {
+                    "xfs" => "ro,nouuid",
+                    "ext3" | "ext4" => "ro,noload",
+                    _ => "ro",
+                };
+                let device = format!("/dev/{group}/{name}");
+                (device, file_system.as_str(), options, mount)
+            }
+            Volume::Zfs { name, mount } => (name.clone(), "zfs", "ro", mount),
         };
         fs::create_dir(mount).map_err(|e| storage("create", mount, &e))?;
-        // The copy has the UUID of the original, and its journal was emptied by the freeze.
-        let options = match file_system.as_str() {
-            "xfs" => "ro,nouuid",
-            "ext3" | "ext4" => "ro,noload",
-            _ => "ro",
-        };
-        let device = format!("/dev/{group}/{name}");
         let words = ["-t", file_system, "-o", options, &device].map(PathBuf::from);
         program::run(("mount", "mount"), words.iter().chain([mount])).map(drop)
     }
@@ -301,9 +351,7 @@ impl Volume {
             Volume::Lvm {
                 group, name, mount, ..
             } => {
-                while mounts()?.iter().any(|m| m.point == *mount) {
-                    program::run(("umount", "mount"), [mount])?;
-                }
+                unmount(mount)?;
                 let all = program::run(
                     ("lvs", LVM),
                     [
@@ -321,13 +369,42 @@ impl Volume {
                 }
                 Ok(())
             }
-            Volume::Zfs { name } => {
-                let of = name.split('@').next().unwrap_or_default();
-                let all = ["list", "-H", "-t", "snapshot", "-o", "name", of];
-                if program::run(ZFS, all)?.lines().any(|l| l.trim() == name) {
-                    program::run(ZFS, ["destroy", name])?;
+            Volume::Zfs { name, mount } => {
+                unmount(mount)?;
+                let (dataset, own) = name.split_once('@').unwrap_or((name, name));
+                let of = pool(dataset);
+                // With a pool that is not there now nothing is known: that is an error of `zfs`.
+                let find = || -> Result<Vec<String>> {
+                    let all = ["list", "-H", "-t", "snapshot", "-o", "name", "-r", of];
+                    let all = program::run(ZFS, all)?;
+                    let ours = all.lines().map(str::trim).filter(|l| {
+                        l.rsplit_once('@')
+                            .is_some_and(|(_, snapshot)| snapshot == own)
+                    });
+                    Ok(ours.map(str::to_owned).collect())
+                };
+                let mut found = find()?;
+                if found.is_empty() {
+                    // The program that makes it outlives a run that was killed, and waits for the pool.
+                    let _ = program::run(ZPOOL, ["sync", of]);
+                    found = find()?;
                 }
-                Ok(())
+                if found.contains(name) {
+                    let destroyed = program::run(ZFS, ["destroy", name]);
+                    return destroyed.map(drop).map_err(|e| {
+                        e.hint(format!("a hold, a clone or a mount may need it (zfs holds {name}; zfs list -o name,origin); afterwards: penstock snapshot clean"))
+                    });
+                }
+                match found.first() {
+                    // The dataset was renamed, a clone was promoted, or it is a copy.
+                    Some(other) => {
+                        let what = format!("the snapshot {name} is called {other} now");
+                        Err(Error::new(Kind::Target, printable(&what)).hint(format!(
+                            "if nothing needs it: zfs destroy {other}, and then penstock snapshot clean"
+                        )))
+                    }
+                    None => Ok(()),
+                }
             }
         }
     }
@@ -374,7 +451,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         for outcome in [
             Volume::btrfs(dir.path(), dir.path()),
-            Volume::zfs(dir.path(), "x"),
+            Volume::zfs(dir.path(), dir.path(), "x"),
         ] {
             assert_eq!(outcome.expect_err("refused").kind, Kind::Usage);
         }

@@ -85,6 +85,12 @@ pub fn snapshot_take(d: &Taken) -> Summary {
     if let Some(kept) = &d.kept {
         let kept = kept.display().to_string();
         s.add(Item::new("kept").shown(printable(&kept)).key("kept", kept));
+        if let Some(directory) = &d.kept_in {
+            let directory = directory.display().to_string();
+            let line = format!("penstock snapshot restore {directory} --datadir DIR");
+            let item = Item::new("restore it").line(printable(&line));
+            s.add(item.key("directory", directory));
+        }
         s.add(Item::new("remove it").line(format!("penstock snapshot clean {}", m.id)));
     }
     s
@@ -275,6 +281,7 @@ fn json_of(l: &Listed) -> serde_json::Value {
         Some(c) => json!({
             "id": c.id, "state": state, "method": c.method.name(), "begin": c.begin, "server": c.server,
             "datadir": c.datadir.display().to_string(), "files": c.root.display().to_string(),
+            "directory": c.directory.display().to_string(),
         }),
         None => json!({ "state": state }),
     }

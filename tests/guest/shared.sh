@@ -1,5 +1,11 @@
-#!/bin/bash
-# The only program of a small Debian guest (./dev test-lvm): snapshots by LVM of a MariaDB server that is written to.
+# shellcheck shell=bash
+# What the guests of ./dev test-lvm and ./dev test-zfs share: a MariaDB server that is written to, and everything of one
+# method on one volume.
+#
+# A guest's first program sources this. It defines:
+#   made             names of the snapshots of penstock, one a line
+#   volumes          what there is, for people
+#   data_place FS    makes a new file system on the volume of the test, and mounts it at /srv/db
 #
 # The guest has /payload (the program, read-only) and one empty disk, /dev/vdc. Everything that is said goes to the
 # serial line; the last line is "PASSED" or "FAILED".
@@ -17,8 +23,8 @@ mounted -t tmpfs tmpfs /dev/shm
 exec </dev/null >/dev/ttyS0 2>&1
 mkdir -p /run/lock /srv/db /srv/try
 ip link set lo up
-hostname lvmguest
-echo "127.0.0.1 localhost lvmguest" >/etc/hosts
+hostname guest
+echo "127.0.0.1 localhost guest" >/etc/hosts
 
 end() {
     echo "$1"
@@ -30,7 +36,7 @@ end() {
 fail() {
     echo "FAILED at: $*"
     tail -n 20 /srv/try/server.log /srv/try/restored.log 2>/dev/null
-    lvs -a 2>&1
+    volumes 2>&1
     end FAILED
 }
 say() { printf '\n== %s\n' "$*"; }
@@ -54,28 +60,29 @@ until_so() {
     done
 }
 
-# No snapshot volume, no mount of one, no record.
+# No snapshot, no mount of one, no record.
 nothing_left() {
-    lvs --noheadings -o lv_name vg | grep penstock && fail "a snapshot volume is left: $1"
-    grep penstock-snapshot /proc/mounts && fail "a snapshot is mounted: $1"
+    made | grep . && fail "a snapshot is left: $1"
+    grep penstock- /proc/mounts && fail "a snapshot is mounted: $1"
     penstock snapshot list --json -q | grep -q '"snapshots":\[\]' || fail "a record is left: $1"
 }
 
-say 'The guest'
-uname -sr
-/lib/systemd/systemd-udevd --daemon
-udevadm trigger && udevadm settle
-for module in dm-mod dm-snapshot dm-thin-pool xfs ext4; do modprobe "$module" || fail "modprobe $module"; done
-lvm version | head -n 1
-mariadbd --version
-penstock --version
-export PENSTOCK_STATE=/srv/try/state
-vgcreate -q vg /dev/vdc >/dev/null || fail vgcreate
+# Begins to speak, and loads these modules.
+begin_guest() {
+    say 'The guest'
+    uname -sr
+    /lib/systemd/systemd-udevd --daemon
+    udevadm trigger && udevadm settle
+    for module in "$@"; do modprobe "$module" || fail "modprobe $module"; done
+    mariadbd --version
+    penstock --version
+    export PENSTOCK_STATE=/srv/try/state
+}
+
 pids=()
 
 # A server on the volume, with tables and writers.
 begin() {
-    mount "$1" /srv/db || fail mount
     mkdir -p /srv/db/data
     mariadb-install-db --no-defaults --force --skip-name-resolve --user=root --datadir=/srv/db/data --auth-root-authentication-method=normal >/srv/try/install.log 2>&1 ||
         { cat /srv/try/install.log; fail mariadb-install-db; }
@@ -204,10 +211,10 @@ uri='mysql://root@localhost/?socket=/srv/try/sock'
 
 # Everything of one method on one volume.
 method() {
-    local method=$1 device=$2 file_system=$3 i step
+    local method=$1 file_system=$2 i step
     say "--method $method on $file_system"
-    "mkfs.$file_system" -q "$device" >/dev/null || fail mkfs
-    begin "$device"
+    data_place "$file_system"
+    begin
     typed penstock snapshot take --method "$method" "$uri" --to /srv/try/stored -q || fail take
     nothing_left take
     moved
@@ -221,18 +228,19 @@ method() {
     writers_begin
     moved
     penstock snapshot take --method "$method" "$uri" --keep --json -q >/srv/try/kept.json || { cat /srv/try/kept.json; fail keep; }
-    local kept id
+    local kept directory id
     kept=$(sed -n 's/.*"kept":"\([^"]*\)".*/\1/p' /srv/try/kept.json)
+    directory=$(sed -n 's/.*"directory":"\([^"]*\)".*/\1/p' /srv/try/kept.json)
     id=$(sed -n 's/.*"id":"\([^"]*\)".*/\1/p' /srv/try/kept.json)
     typed penstock snapshot list -q
-    lvs --noheadings -o lv_name,lv_attr,origin,lv_tags vg
-    grep penstock-snapshot /proc/mounts
+    volumes
+    grep penstock- /proc/mounts
     typed penstock dump --from-files "$kept" --recover --schemas shop --to /srv/try/dump -q --scratch /srv/try
     local code=$?
     # 3: the table without transactions is named.
     ((code == 0 || code == 3)) || fail "dump --from-files: $code"
     writers_end
-    penstock snapshot restore "${kept%/mnt/*}" --datadir /srv/try/back --json -q >/srv/try/restore.json || { cat /srv/try/restore.json; fail 'restore of a kept one'; }
+    penstock snapshot restore "$directory" --datadir /srv/try/back --json -q >/srv/try/restore.json || { cat /srv/try/restore.json; fail 'restore of a kept one'; }
     follows /srv/try/restore.json /srv/try/dump
     typed penstock snapshot clean "$id" -q || fail clean
     nothing_left clean
@@ -249,7 +257,7 @@ method() {
         ((code == 137)) || { cat /srv/try/killed.json; fail "not killed at $step: $code"; }
         # No lock is left.
         timeout 60 mariadb -uroot --socket=/srv/try/sock -e 'INSERT INTO shop.done VALUES (9); CREATE TABLE shop.z (n INT); DROP TABLE shop.z' || fail "locked after $step"
-        printf '%-45s %s\n' "$step" "$(lvs --noheadings -o lv_name,lv_attr vg | grep penstock || echo 'no volume')"
+        printf '%-45s %s\n' "$step" "$(made | grep . || echo 'no snapshot')"
         penstock snapshot clean -q --json >/srv/try/clean.json || { cat /srv/try/clean.json; fail "clean after $step"; }
         nothing_left "$step"
         rm -rf /srv/try/stored
@@ -266,32 +274,3 @@ method() {
     nothing_left 'kill -9'
     rm -rf /srv/try/stored
 }
-
-say 'LVM'
-lvcreate -q -y -n plain -L 2G vg >/dev/null || fail lvcreate
-method lvm /dev/vg/plain xfs
-
-say '--method lvm: given up before its room is full'
-writers_begin
-penstock snapshot take --method lvm "$uri" --to /srv/try/stored --snapshot-size 64M --max-rate 300k -q --json >/srv/try/full.json 2>&1
-code=$?
-writers_end
-tail -n 2 /srv/try/full.json
-((code == 8)) || fail "a snapshot without room: $code"
-grep -q 'of the snapshot.s room is used' /srv/try/full.json || fail 'it was full before it was given up'
-nothing_left full
-typed penstock snapshot take --method lvm-thin "$uri" --to /srv/try/stored -q && fail 'lvm-thin on a plain volume'
-end_server
-method lvm /dev/vg/plain ext4
-end_server
-lvremove -q -y vg/plain >/dev/null || fail lvremove
-
-say 'LVM, thin'
-lvcreate -q -y --type thin-pool -L 3G -n pool vg >/dev/null || fail 'a pool'
-lvcreate -q -y -V 2G --thinpool vg/pool -n thin >/dev/null || fail 'a thin volume'
-method lvm-thin /dev/vg/thin xfs
-typed penstock snapshot take --method lvm "$uri" --to /srv/try/stored -q && fail 'lvm on a thin volume'
-end_server
-say 'At the end'
-lvs --noheadings -o lv_name,lv_attr vg
-end PASSED
