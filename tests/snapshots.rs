@@ -159,10 +159,23 @@ fn a_snapshot_is_kept_restored_and_removed(kind: Kind) {
             .summary();
         assert_eq!(cleaned["removed"], Value::Array(Vec::new()));
         let kept = std::path::PathBuf::from(taken["kept"].as_str().expect("a path"));
-        let restore = scene
-            .tool(&["snapshot", "restore", "--json"])
-            .arg(kept.parent().expect("a parent"));
-        let restored = scene.restoring(restore, "back").run().ok().summary();
+        let directory = taken["directory"].as_str().expect("a path");
+        assert_eq!(listed["snapshots"][0]["directory"], directory);
+        let restore = || {
+            let restore = scene.tool(&["snapshot", "restore", "--json"]);
+            restore.arg(directory)
+        };
+        if method == "reflink" {
+            // As where its volume is no longer mounted: that is no empty server.
+            let away = kept.with_extension("away");
+            std::fs::rename(&kept, &away).expect("moved");
+            std::fs::create_dir(&kept).expect("a directory");
+            let done = scene.restoring(restore(), "empty").run().code(5);
+            done.says(&["is not the data directory that was kept"]);
+            std::fs::remove_dir(&kept).expect("nothing in it");
+            std::fs::rename(&away, &kept).expect("moved");
+        }
+        let restored = scene.restoring(restore(), "back").run().ok().summary();
         assert_eq!(restored["digests"], false);
         assert_eq!(restored["binlog_position"], taken["binlog_position"]);
         scene.carried_on("back", &restored);

@@ -49,6 +49,7 @@ cannot_clean() {
     cat /srv/try/clean.txt
     grep -q "$1" /srv/try/clean.txt || fail "no word of it: $1"
     penstock snapshot list --json -q | grep -q "$id" || fail "it was forgotten: $1"
+    grep -q "penstock-snapshot-$id/mnt zfs" /proc/mounts || fail "it is not readable any more: $1"
 }
 keep
 zfs clone "tank/db@penstock-$id" tank/clone || fail 'zfs clone'
@@ -58,14 +59,14 @@ typed penstock snapshot clean "$id" -q || fail clean
 nothing_left clone
 keep
 zfs hold mine "tank/db@penstock-$id" || fail 'zfs hold'
-cannot_clean hold
+cannot_clean 'zfs holds'
 zfs release mine "tank/db@penstock-$id" || fail 'zfs release'
 typed penstock snapshot clean "$id" -q || fail clean
 nothing_left hold
 keep
 end_server
 zfs rename tank/db tank/old || fail 'zfs rename'
-cannot_clean 'is called'
+cannot_clean 'renamed, or a copy'
 zfs rename tank/old tank/db || fail 'zfs rename'
 typed penstock snapshot clean "$id" -q || fail clean
 nothing_left rename

@@ -86,7 +86,7 @@ pub struct FromFiles {
         conflicts_with_all = ["from_files", "from_replica_files"])]
     pub from_snapshot: Option<super::snapshot::Method>,
     /// With --from-snapshot: the directory in which the snapshot is made: on the file system of the data directory, and not in it
-    /// [default: the one that the data directory is in]
+    /// [default: the one that the data directory is in]; for lvm and zfs, where it is mounted [default: the state directory]
     #[arg(long, value_name = "DIR")]
     pub at: Option<PathBuf>,
     /// With --from-snapshot: share of the file system that must stay free while the snapshot exists; with less it is given up

@@ -72,7 +72,7 @@ pub enum Prove {
 #[command(
     disable_help_flag = true,
     after_help = "\
-Runs on the host of the server, as root or as the server's account.
+Runs on the host of the server, as root or as the server's account; lvm, zfs and btrfs need root.
 
 Examples:
   penstock snapshot take --method reflink --socket /run/mysqld/mysqld.sock --user root --to /backup/monday
@@ -103,7 +103,8 @@ pub struct Take {
     #[arg(long)]
     pub keep: bool,
     /// The directory in which the snapshot is made: on the file system of the data directory, and not
-    /// in it [default: the one that the data directory is in]
+    /// in it [default: the one that the data directory is in]; for lvm and zfs, where it is mounted
+    /// [default: the state directory]
     #[arg(long, value_name = "DIR")]
     pub at: Option<PathBuf>,
     /// The data directory of a server that does not run, for --method copy

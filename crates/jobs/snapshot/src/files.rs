@@ -58,7 +58,7 @@ pub(crate) struct Rules {
 }
 
 /// Names that are left out wherever the server is.
-const OWN: [&str; 9] = [
+const OWN: [&str; 10] = [
     // MariaDB's BACKUP STAGE writes it, for the tool that has locked.
     "ddl.log",
     "auto.cnf",
@@ -70,6 +70,8 @@ const OWN: [&str; 9] = [
     "lost+found",
     // The snapshots of a dataset of ZFS, where they are visible.
     ".zfs",
+    // Those that snapper takes of a subvolume.
+    ".snapshots",
 ];
 
 impl Rules {
@@ -142,6 +144,28 @@ impl Rules {
             series: self.series.iter().map(moved).collect(),
             ..self.clone()
         }
+    }
+
+    /// Whether what is mounted here would be missed: it lies below the data directory, in nothing that is left out.
+    pub(crate) fn counts(&self, datadir: &Path, point: &Path) -> bool {
+        let Ok(below) = point.strip_prefix(datadir) else {
+            return false;
+        };
+        let mut at = datadir.to_owned();
+        let mut is_left_out = false;
+        for (depth, name) in below.components().enumerate() {
+            at.push(name);
+            let name = name.as_os_str().to_string_lossy();
+            is_left_out |= self.leaves_out(&at, &name, depth == 0) || self.has_logs_alone(&at);
+        }
+        at != datadir && !is_left_out
+    }
+
+    /// A directory for binary logs or relay logs.
+    fn has_logs_alone(&self, directory: &Path) -> bool {
+        self.series
+            .iter()
+            .any(|base| base.parent() == Some(directory))
     }
 
     fn leaves_out(&self, full: &Path, name: &str, top: bool) -> bool {
@@ -222,6 +246,9 @@ impl Rules {
                 }
                 if meta.is_symlink() {
                     return Err(elsewhere(&at, "it is a link to files elsewhere"));
+                } else if meta.dev() != device && meta.is_dir() && self.has_logs_alone(&at) {
+                    // On a disk of their own; the server wants the directory.
+                    found.directories.push(path);
                 } else if meta.dev() != device {
                     return Err(elsewhere(&at, "it is on another file system or subvolume"));
                 } else if meta.is_dir() {
@@ -319,6 +346,30 @@ mod tests {
             ("aria_log_control", Class::Rest),
         ] {
             assert_eq!(rules.class(path), class, "{path}");
+        }
+    }
+
+    #[test]
+    fn mounts_are_missed_where_data_is() {
+        let datadir = Path::new("/srv/data");
+        let rules = Rules {
+            series: vec![datadir.join("logs/binlog")],
+            ..Rules::default()
+        };
+        for (point, counts) in [
+            ("/srv/data/shop", true),
+            ("/srv/data/#innodb_redo", true),
+            ("/srv/data/shop/t.ibd", true),
+            ("/srv/data/a/#innodb_temp", true),
+            ("/srv/data", false),
+            ("/srv", false),
+            ("/srv/database/shop", false),
+            ("/srv/data/#innodb_temp", false),
+            ("/srv/data/logs", false),
+            ("/srv/data/.zfs/snapshot/daily", false),
+            ("/srv/data/mysqld.pid", false),
+        ] {
+            assert_eq!(rules.counts(datadir, Path::new(point)), counts, "{point}");
         }
     }
 

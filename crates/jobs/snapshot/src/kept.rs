@@ -140,7 +140,8 @@ pub fn clean(run: &Run, state: &Path, options: &CleanOptions) -> Result<Cleaned>
                 if !options.dry_run
                     && let Err(e) = undo(&content).and_then(|()| record.forget())
                 {
-                    done.left.push(format!("{}: {}", content.id, e.what));
+                    let line = format!("{}: {}", content.id, e.in_one_line());
+                    done.left.push(printable(&line));
                     continue;
                 }
                 done.removed.push(Listed {

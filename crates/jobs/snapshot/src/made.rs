@@ -145,7 +145,7 @@ impl<'a> Made<'a> {
                 "the snapshot {} is not removed",
                 record.content.id
             ))
-            .hint("penstock snapshot clean removes it")
+            .also("penstock snapshot clean tries again")
         })?;
         failpoint::reached("a snapshot is removed");
         record.forget()
@@ -155,8 +155,7 @@ impl<'a> Made<'a> {
 impl Drop for Made<'_> {
     fn drop(&mut self) {
         if let Err(e) = self.undo() {
-            let hint = e.hint.clone().unwrap_or_default();
-            self.run.observer.warn(format!("{}; {hint}", e.what));
+            self.run.observer.warn(e.in_one_line());
         }
     }
 }

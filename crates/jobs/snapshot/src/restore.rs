@@ -288,6 +288,15 @@ fn give(directories: &[&PathBuf], owner: Option<u32>) -> Result<()> {
 fn copy_kept(run: &Run, root: &Path, to: &Path, owner: Option<u32>) -> Result<()> {
     let logs = stopped::binary_logs(root).map_err(|e| storage("read", root, &e))?;
     let listing = Rules::of_files().with_logs(logs).list(root)?;
+    if !listing.directories.iter().any(|d| d == "mysql") {
+        let what = format!(
+            "{} is not the data directory that was kept: there is no schema mysql in it",
+            root.display()
+        );
+        return Err(Error::new(Kind::Archive, printable(&what)).hint(
+            "a snapshot of lvm or zfs is not mounted any more after a restart of the host: mount it there read-only (mount -o ro VOLUME DIRECTORY, mount -t zfs -o ro SNAPSHOT DIRECTORY); penstock snapshot list shows it",
+        ));
+    }
     make_directories(to, &listing.directories, owner)?;
     for file in &listing.files {
         run.check()?;

@@ -36,6 +36,8 @@ pub struct Taken {
     pub kept: Option<PathBuf>,
     /// The directory of a kept snapshot, from which it is restored.
     pub kept_in: Option<PathBuf>,
+    /// Why it is still there although its files are stored.
+    pub not_removed: Option<String>,
     /// Seconds it took, and those of storing the files.
     pub seconds: (f64, f64),
     /// Pieces at the same time.
@@ -127,6 +129,8 @@ pub fn take(run: &Run, options: &TakeOptions) -> Result<Taken> {
             taken.manifest.created.end = jiff::Timestamp::now().to_string();
             target.finish(&taken.manifest)?;
         }
+        // It says nothing about what is stored, so the manifest there does not have it.
+        taken.manifest.exceptions.extend(taken.not_removed.clone());
         Ok(taken)
     });
     match outcome {
@@ -220,14 +224,13 @@ fn running(
                 .hint("use --method clone, or shut the server down and name its data directory with --datadir"));
         }
         method => {
-            match method {
-                Method::Reflink => reflink::supported(&id, &datadir)?,
-                // What is mounted there, or is a subvolume or dataset of its own, is an empty directory in the snapshot.
-                _ => {
-                    volume::nothing_is_mounted_in(&datadir)?;
-                    rules.list(&datadir)?;
-                }
+            match &volume {
+                None => reflink::supported(&id, &datadir)?,
+                Some(volume) => volume.permitted(&datadir)?,
             }
+            volume::nothing_is_mounted_in(&rules, &datadir, local::owner(&datadir)?)?;
+            // A subvolume or a dataset of its own is an empty directory in the snapshot.
+            rules.list(&datadir)?;
             all_inside(&id, &outside(&mut conn, &id, &datadir)?)?;
             space::check(&datadir, options.keep_free)?;
             let made = Made::begin(run, &plan, volume, root)?;
@@ -274,6 +277,7 @@ fn running(
     let listing = || rules.moved(&datadir, &root).list(&root);
     let begin = Instant::now();
     let keeps = matches!(purpose, Purpose::Keep);
+    let stores = matches!(purpose, Purpose::Store(_));
     match purpose {
         Purpose::Keep => {}
         Purpose::Store(target) => watched(&mut || {
@@ -307,11 +311,15 @@ fn running(
         to: options.to.as_ref().map(|to| to.absolute()),
         kept: None,
         kept_in: None,
+        not_removed: None,
         seconds: (0.0, sent),
         threads: options.threads,
         manifest,
     };
-    if !keeps {
+    if stores {
+        // What is stored is whole.
+        taken.not_removed = made.remove().err().map(|e| e.in_one_line());
+    } else if !keeps {
         made.remove()?;
     } else {
         if let Some(volume) = made.volume() {
@@ -349,7 +357,7 @@ fn at_once(
     };
     // What is dirty now is written before anybody waits for it.
     reflink::sync(datadir)?;
-    volume::sync_pool(datadir)?;
+    volume::sync_pool(datadir);
     let outcome = locks.lock_commits().and_then(|()| {
         let position = locks.position()?;
         volume.make(datadir, options.size)?;
@@ -423,7 +431,12 @@ fn stopped(
     held.describe(&mut manifest)?;
     let rules = Rules::of_files().with_logs(held.logs.iter().cloned());
     // Some versions of ZFS report holes where data is not written yet.
-    volume::sync_pool(&held.datadir)?;
+    if !volume::sync_pool(&held.datadir) {
+        run.observer.warn(
+            "the pool of the data directory could not be synced (zpool sync): OpenZFS before 2.1.14 and 2.2.2 may show what the server wrote in its last seconds as holes"
+                .to_owned(),
+        );
+    }
     let listing = rules.list(&held.datadir)?;
     manifest.left_out.clone_from(&rules.words);
     let from = format!(
@@ -450,6 +463,7 @@ fn stopped(
         to: options.to.as_ref().map(|to| to.absolute()),
         kept: None,
         kept_in: None,
+        not_removed: None,
         seconds: (0.0, begin.elapsed().as_secs_f64()),
         threads: options.threads,
         manifest,

@@ -13,7 +13,7 @@
 //! A snapshot of a dataset is also visible below `.zfs` of its mount, but not where that is bound, hidden from containers or
 //! turned off (`snapdir=disabled`).
 
-use crate::files;
+use crate::files::{self, Rules};
 use crate::program;
 use crate::room::{DMSETUP, Room};
 use base::units::printable;
@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 const BTRFS: (&str, &str) = ("btrfs", "btrfs-progs");
 const LVM: &str = "lvm2";
@@ -77,13 +78,19 @@ struct Mounted {
     root: String,
     kind: String,
     source: String,
+    /// Those of the file system.
+    options: String,
 }
 
 /// Reads /proc/self/mountinfo: proc_pid_mountinfo(5).
 fn mounts() -> Result<Vec<Mounted>> {
     let file = Path::new("/proc/self/mountinfo");
     let text = fs::read_to_string(file).map_err(|e| storage("read", file, &e))?;
-    Ok(text.lines().filter_map(parse_mount).collect())
+    Ok(parse_mounts(&text))
+}
+
+fn parse_mounts(text: &str) -> Vec<Mounted> {
+    text.lines().filter_map(parse_mount).collect()
 }
 
 fn parse_mount(line: &str) -> Option<Mounted> {
@@ -97,6 +104,7 @@ fn parse_mount(line: &str) -> Option<Mounted> {
         root: unescaped(root),
         kind: second.next()?.to_owned(),
         source: unescaped(second.next()?),
+        options: second.next().unwrap_or_default().to_owned(),
     })
 }
 
@@ -124,13 +132,21 @@ fn mount_of(path: &Path) -> Result<Mounted> {
     found.ok_or_else(|| refused(path, "its file system is not among the mounts of this host"))
 }
 
-/// Refuses a data directory a part of which is mounted there: a snapshot has an empty directory in its place.
-pub(crate) fn nothing_is_mounted_in(datadir: &Path) -> Result<()> {
-    let snapshots = datadir.join(".zfs");
-    let is_in = |m: &Mounted| {
-        m.point != datadir && m.point.starts_with(datadir) && !m.point.starts_with(&snapshots)
-    };
-    match mounts()?.into_iter().find(is_in) {
+/// Refuses a data directory a part of which is mounted there, for us or for the server (a service or a container may have mounts
+/// of its own): it is not in a snapshot, which may have an empty directory in its place.
+pub(crate) fn nothing_is_mounted_in(
+    rules: &Rules,
+    datadir: &Path,
+    server: Option<i32>,
+) -> Result<()> {
+    let mut all = mounts()?;
+    // Where this account may not see its mounts, they are as unknown as they are to any other program.
+    if let Some(text) =
+        server.and_then(|pid| fs::read_to_string(format!("/proc/{pid}/mountinfo")).ok())
+    {
+        all.extend(parse_mounts(&text));
+    }
+    match all.into_iter().find(|m| rules.counts(datadir, &m.point)) {
         Some(m) => Err(files::elsewhere(
             &m.point,
             &format!("{} is mounted there", m.source),
@@ -139,14 +155,22 @@ pub(crate) fn nothing_is_mounted_in(datadir: &Path) -> Result<()> {
     }
 }
 
-/// Has a pool of ZFS write what is dirty, as `syncfs` does elsewhere: a snapshot waits for that.
-pub(crate) fn sync_pool(datadir: &Path) -> Result<()> {
-    let mounted = mount_of(datadir)?;
-    if mounted.kind == "zfs" {
-        // It takes its time all the same where this fails.
-        let _ = program::run(ZPOOL, ["sync", pool(&mounted.source)]);
+/// Has a pool of ZFS write what is dirty, as `syncfs` does elsewhere, and says whether it could: a snapshot waits for that.
+pub(crate) fn sync_pool(datadir: &Path) -> bool {
+    match mount_of(datadir) {
+        Ok(mounted) if mounted.kind == "zfs" => {
+            program::run(ZPOOL, ["sync", pool(&mounted.source)]).is_ok()
+        }
+        _ => true,
     }
-    Ok(())
+}
+
+/// Whether this process may mount: `CAP_SYS_ADMIN` (21) among its capabilities, as proc_pid_status(5) shows them.
+fn may_mount() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|l| l.strip_prefix("CapEff:"));
+    let effective = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
+    effective.is_none_or(|set| set >> 21 & 1 == 1)
 }
 
 /// The pool of a dataset.
@@ -154,12 +178,26 @@ fn pool(dataset: &str) -> &str {
     dataset.split('/').next().unwrap_or_default()
 }
 
-/// Unmounts what is mounted there.
-fn unmount(mount: &Path) -> Result<()> {
+/// Unmounts what is mounted there, and says whether something was.
+fn unmount(mount: &Path) -> Result<bool> {
+    let mut was = false;
+    let mut tries = 0;
     while mounts()?.iter().any(|m| m.point == *mount) {
-        program::run(("umount", "mount"), [mount])?;
+        match program::run(("umount", "mount"), [mount]) {
+            // What looks at every file of a host is soon somewhere else.
+            Err(e) if tries < 5 && e.what.contains("busy") => {
+                tries += 1;
+                std::thread::sleep(Duration::from_secs(1));
+            }
+            outcome => was = outcome.map(|_| true)?,
+        }
     }
-    Ok(())
+    Ok(was)
+}
+
+fn mount_read_only(device: &str, file_system: &str, options: &str, mount: &Path) -> Result<()> {
+    let words = ["-t", file_system, "-o", options, device].map(Path::new);
+    program::run(("mount", "mount"), words.into_iter().chain([mount])).map(drop)
 }
 
 fn refused(path: &Path, why: &str) -> Error {
@@ -247,7 +285,7 @@ impl Volume {
         let inside = datadir
             .strip_prefix(&mounted.point)
             .unwrap_or(Path::new(""));
-        let root = mount.join(inside);
+        let root = mount.join(inside).components().collect();
         let volume = Volume::Lvm {
             group: group.clone(),
             origin: origin.clone(),
@@ -272,9 +310,30 @@ impl Volume {
             .unwrap_or(Path::new(""));
         // A directory of the dataset may be bound to another place.
         let bound = mounted.root.trim_start_matches('/');
-        let root = mount.join(bound).join(inside);
+        let root = mount.join(bound).join(inside).components().collect();
         let name = format!("{}@penstock-{id}", mounted.source);
         Ok((Volume::Zfs { name, mount }, root))
+    }
+
+    /// Refuses an account that could not make it visible, or remove it.
+    pub(crate) fn permitted(&self, datadir: &Path) -> Result<()> {
+        let by_option = || {
+            let options = mount_of(datadir)?.options;
+            Ok(options.split(',').any(|o| o == "user_subvol_rm_allowed"))
+        };
+        let (method, permitted) = match self {
+            Volume::Btrfs { .. } => ("btrfs", may_mount() || by_option()?),
+            Volume::Lvm { .. } => ("lvm", may_mount()),
+            Volume::Zfs { .. } => ("zfs", may_mount()),
+        };
+        if permitted {
+            return Ok(());
+        }
+        let what =
+            format!("--method {method} needs root, to make the snapshot visible and to remove it");
+        Err(Error::new(Kind::Privilege, what).hint(
+            "run penstock as root; --method reflink and --method clone do with the server's account",
+        ))
     }
 
     /// Makes it: this is the moment that it shows. `size` is the room of an LVM snapshot, in bytes.
@@ -334,8 +393,7 @@ impl Volume {
             Volume::Zfs { name, mount } => (name.clone(), "zfs", "ro", mount),
         };
         fs::create_dir(mount).map_err(|e| storage("create", mount, &e))?;
-        let words = ["-t", file_system, "-o", options, &device].map(PathBuf::from);
-        program::run(("mount", "mount"), words.iter().chain([mount])).map(drop)
+        mount_read_only(&device, file_system, options, mount)
     }
 
     /// Removes it, with its mount, if it is there.
@@ -369,43 +427,7 @@ impl Volume {
                 }
                 Ok(())
             }
-            Volume::Zfs { name, mount } => {
-                unmount(mount)?;
-                let (dataset, own) = name.split_once('@').unwrap_or((name, name));
-                let of = pool(dataset);
-                // With a pool that is not there now nothing is known: that is an error of `zfs`.
-                let find = || -> Result<Vec<String>> {
-                    let all = ["list", "-H", "-t", "snapshot", "-o", "name", "-r", of];
-                    let all = program::run(ZFS, all)?;
-                    let ours = all.lines().map(str::trim).filter(|l| {
-                        l.rsplit_once('@')
-                            .is_some_and(|(_, snapshot)| snapshot == own)
-                    });
-                    Ok(ours.map(str::to_owned).collect())
-                };
-                let mut found = find()?;
-                if found.is_empty() {
-                    // The program that makes it outlives a run that was killed, and waits for the pool.
-                    let _ = program::run(ZPOOL, ["sync", of]);
-                    found = find()?;
-                }
-                if found.contains(name) {
-                    let destroyed = program::run(ZFS, ["destroy", name]);
-                    return destroyed.map(drop).map_err(|e| {
-                        e.hint(format!("a hold, a clone or a mount may need it (zfs holds {name}; zfs list -o name,origin); afterwards: penstock snapshot clean"))
-                    });
-                }
-                match found.first() {
-                    // The dataset was renamed, a clone was promoted, or it is a copy.
-                    Some(other) => {
-                        let what = format!("the snapshot {name} is called {other} now");
-                        Err(Error::new(Kind::Target, printable(&what)).hint(format!(
-                            "if nothing needs it: zfs destroy {other}, and then penstock snapshot clean"
-                        )))
-                    }
-                    None => Ok(()),
-                }
-            }
+            Volume::Zfs { name, mount } => remove_from_pool(name, mount),
         }
     }
 
@@ -428,6 +450,56 @@ impl Volume {
         let pool = pool.first().map(String::as_str).unwrap_or_default();
         Ok(Some(Room::of_pool(group, pool)))
     }
+}
+
+/// Removes a snapshot of ZFS.
+fn remove_from_pool(name: &str, mount: &Path) -> Result<()> {
+    let is_there = || program::run(ZFS, ["list", "-H", "-o", "name", name]).is_ok();
+    let (dataset, own) = name.split_once('@').unwrap_or((name, name));
+    let of = pool(dataset);
+    let mut found = is_there();
+    if !found {
+        // The program that makes it outlives a run that was killed, and waits for the pool.
+        let _ = program::run(ZPOOL, ["sync", of]);
+        found = is_there();
+    }
+    if !found {
+        return match elsewhere_in_pool(of, own)? {
+            Some(other) => {
+                let what = format!("there is no snapshot {name}, but {other}: renamed, or a copy");
+                Err(Error::new(Kind::Target, printable(&what)).hint(format!(
+                    "zfs destroy {other}, or zfs rename {other} {other}-kept if something needs it; and then penstock snapshot clean"
+                )))
+            }
+            None => unmount(mount).map(drop),
+        };
+    }
+    let was_mounted = unmount(mount)?;
+    program::run(ZFS, ["destroy", name]).map(drop).map_err(|e| {
+        // It is still what its record says.
+        if was_mounted {
+            let _ = mount_read_only(name, "zfs", "ro", mount);
+        }
+        e.hint(format!(
+            "a hold, a clone or a mount may need it (zfs holds {name}; zfs list -o name,origin)"
+        ))
+    })
+}
+
+/// Another snapshot of the pool with this name: its dataset was renamed, a clone was promoted, or it was received.
+fn elsewhere_in_pool(pool: &str, own: &str) -> Result<Option<String>> {
+    // Sorted by name alone, no other property is read.
+    let all = [
+        "list", "-H", "-t", "snapshot", "-o", "name", "-s", "name", "-r", pool,
+    ];
+    let all = program::run(ZFS, all).map_err(|e| {
+        e.hint(format!(
+            "the pool {pool} has to be there (zpool import); if it never comes back, remove the snapshot's record, snapshot-ID.json, from the state directory"
+        ))
+    })?;
+    let mut names = all.lines().map(str::trim);
+    let found = names.find(|l| l.rsplit_once('@').is_some_and(|(_, name)| name == own));
+    Ok(found.map(str::to_owned))
 }
 
 #[cfg(test)]

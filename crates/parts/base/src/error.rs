@@ -110,6 +110,13 @@ impl Error {
         self
     }
 
+    /// What happened and what helps, for a list.
+    pub fn in_one_line(&self) -> String {
+        let hints = self.hint.iter().flat_map(|h| h.lines());
+        let all: Vec<&str> = std::iter::once(self.what.as_str()).chain(hints).collect();
+        all.join("; ")
+    }
+
     /// Puts what was being done in front of what happened.
     #[must_use]
     pub fn context(mut self, doing: impl fmt::Display) -> Self {
