@@ -7,7 +7,7 @@ use crate::kit::{Done, Tool, each_kind, own_server};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use testkit::{Kind, Server};
+use testkit::{Install, Kind, Server, Setup, available};
 
 /// A server of its own, with a binary log, and a place for archives.
 struct Scene {
@@ -563,4 +563,58 @@ fn what_is_no_data_directory_is_refused(kind: Kind) {
         .code(2)
         .says(&["--from-files"]);
     assert!(!scene.path("never").exists());
+}
+
+each_kind!(encrypted_tables_are_named; mysql, mariadb);
+fn encrypted_tables_are_named(kind: Kind) {
+    if !available(kind) {
+        return;
+    }
+    let keys = tempfile::tempdir().expect("a directory");
+    let setup = Setup::new(kind).expect("a set-up");
+    let Some(setup) = setup.with_keyring(keys.path()).expect("a keyring") else {
+        return;
+    };
+    let directory = tempfile::tempdir().expect("a directory");
+    let install = Install::find(kind).expect("a server");
+    // Without a key, as on another host.
+    let script = directory.path().join("mysqld");
+    let program = install.one_program(&script).expect("a program");
+    let mut scene = Scene {
+        server: setup.start().expect("a server"),
+        directory,
+        program,
+    };
+    let encrypted = match kind.flavour() {
+        Kind::MySql => "ENCRYPTION='Y'",
+        _ => "ENCRYPTED=YES",
+    };
+    scene.fill(&format!(
+        "CREATE DATABASE d; CREATE TABLE d.plain (id INT PRIMARY KEY, v VARCHAR(40));
+        CREATE TABLE d.secret (id INT PRIMARY KEY, v VARCHAR(40)) {encrypted};
+        INSERT INTO d.plain VALUES (1, 'a'), (2, 'b'); INSERT INTO d.secret SELECT * FROM d.plain;"
+    ));
+    scene.by_sql("sql").ok();
+    scene.server.stop().expect("it stops");
+    let names_it = |done: Done, words: &[&str]| {
+        let done = done.code(3).says(words);
+        let all = done.summary()["exceptions"].clone();
+        assert_eq!(all.as_array().map(Vec::len), Some(1), "{all:#}");
+    };
+    let refused = match kind.flavour() {
+        Kind::MySql => "table `d`.`secret`: Can't find master key from keyring",
+        _ => {
+            "table `d`.`secret` is not dumped: its file is encrypted, and the temporary server has no key"
+        }
+    };
+    names_it(scene.dump_files("files", &["--schemas", "d"]), &[refused]);
+    let rescue = Tool::new(["rescue", "--json"])
+        .arg(scene.server.datadir().join("d"))
+        .arg("--to")
+        .arg(scene.path("rescued"));
+    names_it(
+        rescue.run(),
+        &["secret", "an encrypted tablespace is not supported"],
+    );
+    scene.nothing_is_left();
 }

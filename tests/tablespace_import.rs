@@ -465,6 +465,23 @@ fn damage(path: &std::path::Path, at: usize) {
     std::fs::write(path, bytes).expect("written");
 }
 
+both!(wrong_rows_in_sound_pages_are_noticed);
+fn wrong_rows_in_sound_pages_are_noticed(pair: &Pair) {
+    pair.source()
+        .script(
+            b"CREATE DATABASE f; CREATE TABLE f.t (id INT PRIMARY KEY, v TEXT, KEY v (v(10)));
+            INSERT INTO f.t VALUES (1, 'a'), (2, REPEAT('x', 5000)), (3, 'b');",
+        )
+        .expect("a table");
+    pair.dump("a", &[]).ok();
+    let run = loading(pair, &["--verify", "files"]).env("PENSTOCK_DAMAGE_AT", "rows are built#1");
+    run.run().code(3).says(&[
+        "its rows have another digest than the archive's",
+        "dropped and loaded by SQL",
+    ]);
+    equal(pair, pair.target(), "a wrong row");
+}
+
 both!(suspect_tablespaces_are_loaded_by_sql);
 fn suspect_tablespaces_are_loaded_by_sql(pair: &Pair) {
     three_tables(pair);

@@ -51,8 +51,6 @@ impl Scene {
             "--innodb-buffer-pool-load-at-startup=OFF",
             "--innodb-buffer-pool-dump-at-shutdown=ON",
             "--innodb-fast-shutdown=0",
-            // Its thread reads pages, whenever it gets round to it.
-            "--innodb-stats-auto-recalc=OFF",
         ]);
         let server = setup.start().expect("a server");
         server.script(first.as_bytes()).expect("a statement");

@@ -12,6 +12,7 @@ mod tablespaces;
 pub(super) use merge::is_merge;
 
 use super::Options;
+use super::from_files::table_files;
 use super::tables::{TableState, by_partition};
 use archive::meta::{self, SchemaMeta, TableMeta};
 use archive::sqlfile::{self, Header, ProgramKind};
@@ -223,11 +224,17 @@ impl DefinitionWriter<'_> {
             problem = broken::reason(self.conn, &schema.name, &table.name)?;
         }
         if let Some(problem) = problem.filter(|_| !merge) {
-            let text = format!(
-                "table {} is not dumped, for it cannot be read: {}; repair or drop it, or leave it out with --exclude-tables",
-                table.qualified(),
-                printable(&problem)
-            );
+            let files = self.options.files.as_ref();
+            let name = table.qualified();
+            let text = match files.is_some_and(|f| table_files::is_encrypted(&f.datadir, table)) {
+                true => format!(
+                    "table {name} is not dumped: its file is encrypted, and the temporary server has no key; dump it from its own server, or leave it out with --exclude-tables"
+                ),
+                false => format!(
+                    "table {name} is not dumped, for it cannot be read: {}; repair or drop it, or leave it out with --exclude-tables",
+                    printable(&problem)
+                ),
+            };
             run.observer.warn(text.clone());
             self.out.exceptions.push(text);
             return Ok(false);

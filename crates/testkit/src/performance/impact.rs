@@ -11,7 +11,7 @@ use std::path::Path;
 use testkit::{Error, Result};
 
 /// Methods in the order of the rows: the name in recordings, the one in the page, and whether it is another tool.
-const METHODS: [(&str, &str, bool); 7] = [
+const METHODS: [(&str, &str, bool); 10] = [
     ("alone", "no backup (control)", false),
     (
         "mysqldump | gzip",
@@ -33,6 +33,21 @@ const METHODS: [(&str, &str, bool); 7] = [
     (
         "replica, applying",
         "penstock, from a replica, applying",
+        false,
+    ),
+    (
+        "snapshot --method reflink",
+        "penstock snapshot take --method reflink, stored as files",
+        false,
+    ),
+    (
+        "penstock --from-snapshot reflink",
+        "penstock dump --from-snapshot reflink",
+        false,
+    ),
+    (
+        "replica, from its files",
+        "penstock dump --from-replica-files",
         false,
     ),
 ];
@@ -184,11 +199,14 @@ impl Run {
 
 /// The sections about impact.
 pub(crate) fn sections(runs: &[Run]) -> Result<String> {
-    let flavour = |f: &Flavour| {
-        runs.iter()
-            .find(|r| r.source.kind == f.name().to_lowercase() && r.source.flavour == *f)
+    let named = |rest: &str| -> Vec<&Run> {
+        let is_it = |r: &&Run, f: &Flavour| {
+            r.source.kind == f.name().to_lowercase() + rest && r.source.flavour == *f
+        };
+        let of = |f: &Flavour| runs.iter().find(|r| is_it(r, f));
+        FLAVOURS.iter().filter_map(of).collect()
     };
-    let main: Vec<&Run> = FLAVOURS.iter().filter_map(flavour).collect();
+    let main = named("");
     let Some(first) = main.first() else {
         return Err(Error::new(
             "no recording in bench/impact is a run of all methods",
@@ -213,6 +231,21 @@ pub(crate) fn sections(runs: &[Run]) -> Result<String> {
          the machine, the replica too.\n\n{}\n",
         sources(main.iter().map(|r| r.recorded()))
     );
+    let files = named("-files");
+    if !files.is_empty() {
+        out.push_str(
+            "## Impact of backups that read files\n\nThe same workload, in runs of their own:\n\n",
+        );
+        out.push_str(&loss_table(&files));
+        out.push_str("\n95th percentile of New-Order without a backup → during backups:\n\n");
+        out.push_str(&latency_table(&files));
+        let _ = write!(
+            out,
+            "\nThe replica is on the same machine, and its own work is part of the figures alone. Both cores are busy without a backup, so whatever penstock computes is taken \
+             from the workload.\n\n{}\n",
+            sources(files.iter().map(|r| r.recorded()))
+        );
+    }
     out.push_str("## Is --max-impact 5% kept?\n\n");
     let mut limited: Vec<&Run> = (runs.iter())
         .filter(|r| r.named(LIMITED).is_some())

@@ -36,6 +36,10 @@ impl Bytes for Limited {
         }
         self.file.read_at(at, to)
     }
+
+    fn will_need(&self, at: u64, length: u64) {
+        self.file.will_need(at, length);
+    }
 }
 
 /// A file of a table.
@@ -179,6 +183,20 @@ pub fn open(
         }));
     }
     Ok(files)
+}
+
+/// Whether a file of a table is encrypted: a server that has no key calls it damaged.
+pub fn is_encrypted(datadir: &Path, table: &server::catalog::Table) -> bool {
+    let paths = paths::of_table(datadir, &table.schema, &table.name, None).unwrap_or_default();
+    paths.iter().any(|path| {
+        let Ok(file) = File::open(path) else {
+            return false;
+        };
+        match Tablespace::open(&file) {
+            Ok(space) => space.is_encrypted().unwrap_or(false),
+            Err(e) => e.is_of_encryption(),
+        }
+    })
 }
 
 /// Where the definition of a table is from.

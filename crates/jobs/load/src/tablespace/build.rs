@@ -7,7 +7,7 @@ use archive::chunk::{ChunkReader, Expected};
 use archive::open::{Chunk, Table};
 use archive::row::RowError;
 use archive::{ArchiveError, RowPlan};
-use base::{Counters, Error, Result};
+use base::{Counters, Error, Result, failpoint};
 use innodb::bulk::rows::RowRange;
 use innodb::bulk::{self, Builder, Rows};
 use run::Stop;
@@ -135,7 +135,9 @@ impl Source<'_> {
                 break;
             }
             let before = count;
-            lines.take(&buffer[..n], |line| {
+            // Wrong from here on, a row is in sound pages.
+            let piece = failpoint::passed("rows are built", &buffer[..n]);
+            lines.take(&piece, |line| {
                 count += 1;
                 row(&plan, line, &mut scratch, &mut rows).map_err(|e| match e {
                     Wrong::Row(source) => damaged(&ArchiveError::Row {

@@ -105,8 +105,14 @@ pub fn defined(
             _ => {}
         }
     }
-    let none = || Error::damaged(root, "neither it nor any other page of an index is whole");
-    let redundant = of_root.ok_or_else(none)?;
+    let redundant = match of_root {
+        Some(redundant) => redundant,
+        None if space.is_encrypted()? => return Err(Error::encrypted()),
+        None => {
+            let what = "neither it nor any other page of an index is whole";
+            return Err(Error::damaged(root, what));
+        }
+    };
     let mut table = mariadb::layout(definition, root, redundant)?;
     if space.server() == Some(Server::MySql) {
         table.server = Server::MySql;

@@ -24,7 +24,20 @@ pub enum Error {
     Definition(String),
 }
 
+/// What an encrypted tablespace is called.
+const ENCRYPTED: &str = "an encrypted tablespace";
+
 impl Error {
+    /// An encrypted tablespace, or a page of one.
+    pub fn encrypted() -> Error {
+        Error::Unsupported(ENCRYPTED.to_owned())
+    }
+
+    /// Whether that is what is not supported.
+    pub fn is_of_encryption(&self) -> bool {
+        matches!(self, Error::Unsupported(what) if what == ENCRYPTED)
+    }
+
     /// What is wrong with the file; that it cannot be read at all stays an error.
     pub fn not_io(self) -> Result<Error, Error> {
         match self {

@@ -16,6 +16,8 @@ pub trait Bytes: Sync {
     fn length(&self) -> io::Result<u64>;
     /// Fills `to` from this byte on.
     fn read_at(&self, at: u64, to: &mut [u8]) -> io::Result<()>;
+    /// These bytes are wanted soon: what reads them meanwhile need not be waited for.
+    fn will_need(&self, _at: u64, _length: u64) {}
 }
 
 impl Bytes for File {
@@ -25,6 +27,12 @@ impl Bytes for File {
 
     fn read_at(&self, at: u64, to: &mut [u8]) -> io::Result<()> {
         std::os::unix::fs::FileExt::read_exact_at(self, to, at)
+    }
+
+    fn will_need(&self, at: u64, length: u64) {
+        // Where it is not known it is no more than slower.
+        let length = std::num::NonZeroU64::new(length);
+        let _ = rustix::fs::fadvise(self, at, length, rustix::fs::Advice::WillNeed);
     }
 }
 
@@ -64,6 +72,8 @@ pub struct Tablespace<'f> {
     pages: u32,
     /// How many it says that it has (`FSP_SIZE`).
     stated: u32,
+    /// Whether MariaDB keeps a key for it; pages say whether they are encrypted.
+    has_key: bool,
 }
 
 /// Most pages that are read at once.
@@ -84,6 +94,16 @@ fn size_of(number: u32) -> Option<usize> {
         3..=7 => Some(512 << number),
         _ => None,
     }
+}
+
+/// Whether a first page holds MariaDB's crypt data (fil0crypt.h: `CRYPT_MAGIC`, and then the scheme), which stand behind the
+/// entries of the extents.
+fn has_key(first: &[u8]) -> bool {
+    const MAGIC: [u8; 6] = [b's', 0xe, 0xc, b'R', b'E', b't'];
+    let extent = (1usize << 20 >> first.len().trailing_zeros()).max(64);
+    let entries = first.len() / extent;
+    let at = fsp::EXTENTS + fil::BODY + entries * (24 + extent / 4);
+    first.get(at..at + MAGIC.len()) == Some(&MAGIC) && first.get(at + MAGIC.len()) == Some(&1)
 }
 
 impl<'f> Tablespace<'f> {
@@ -111,7 +131,7 @@ impl<'f> Tablespace<'f> {
                 return Err(unsupported("ROW_FORMAT=COMPRESSED"));
             }
             if flags & 0x2000 != 0 {
-                return Err(unsupported("an encrypted tablespace"));
+                return Err(Error::encrypted());
             }
             if flags & 0x1_0000 != 0 {
                 return Err(unsupported("page compression"));
@@ -122,7 +142,7 @@ impl<'f> Tablespace<'f> {
             (size_of((flags >> 6) & 0xf), Sums::Ends)
         };
         let size = size.ok_or_else(unknown)?;
-        let space = Tablespace {
+        let mut space = Tablespace {
             bytes,
             id: u32_at(&head, fil::SPACE),
             flags,
@@ -130,9 +150,24 @@ impl<'f> Tablespace<'f> {
             sums,
             pages: u32::try_from(length / size as u64).unwrap_or(u32::MAX),
             stated: u32_at(&head, fsp::SIZE),
+            has_key: false,
         };
-        space.page(&mut Window::default(), 0)?;
+        let mut window = Window::default();
+        space.has_key = has_key(space.page(&mut window, 0)?);
         Ok(space)
+    }
+
+    /// Whether its first pages are encrypted; the very first never is, and says so for MySQL only.
+    pub fn is_encrypted(&self) -> Result<bool, Error> {
+        let mut window = Window::default();
+        for number in 1..self.pages.min(8) {
+            match self.page(&mut window, number) {
+                Err(Error::Io(e)) => return Err(e.into()),
+                Err(e) if e.is_of_encryption() => return Ok(true),
+                _ => {}
+            }
+        }
+        Ok(false)
     }
 
     /// A file whose first page does not say what it is.
@@ -151,6 +186,7 @@ impl<'f> Tablespace<'f> {
             sums,
             pages: u32::try_from(pages).unwrap_or(u32::MAX),
             stated: 0,
+            has_key: false,
         })
     }
 
@@ -203,8 +239,13 @@ impl<'f> Tablespace<'f> {
         let count = count.min(AT_ONCE).min(self.pages - first);
         window.count = 0;
         window.raw.resize(count as usize * self.size, 0);
-        self.bytes
-            .read_at(u64::from(first) * self.size as u64, &mut window.raw)?;
+        let at = u64::from(first) * self.size as u64;
+        self.bytes.read_at(at, &mut window.raw)?;
+        if count == AT_ONCE {
+            // Who reads this many reads on, and several threads at one file are too much for the kernel's own reading ahead.
+            let length = window.raw.len() as u64;
+            self.bytes.will_need(at + length, length);
+        }
         (window.first, window.count) = (first, count);
         Ok(())
     }
@@ -233,14 +274,18 @@ impl<'f> Tablespace<'f> {
             } else {
                 match u16_at(page, fil::TYPE) {
                     14 | 16 => return Err(Error::Unsupported("page compression".into())),
-                    15 => return Err(Error::Unsupported("an encrypted tablespace".into())),
+                    15 => return Err(Error::encrypted()),
+                    // MariaDB before full_crc32: another sum than that of the page stands here.
+                    _ if self.has_key && number > 0 && u32_at(page, fil::FLUSH_LSN) != 0 => {
+                        return Err(Error::encrypted());
+                    }
                     _ => "its checksum is wrong",
                 }
             };
             return Err(Error::damaged(number, what));
         }
         if self.sums == Sums::Full && u32_at(page, 0) != 0 {
-            return Err(Error::Unsupported("an encrypted tablespace".into()));
+            return Err(Error::encrypted());
         }
         let says = u32_at(page, fil::NUMBER);
         if says != number {
