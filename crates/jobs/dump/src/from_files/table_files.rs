@@ -36,10 +36,6 @@ impl Bytes for Limited {
         }
         self.file.read_at(at, to)
     }
-
-    fn will_need(&self, at: u64, length: u64) {
-        self.file.will_need(at, length);
-    }
 }
 
 /// A file of a table.

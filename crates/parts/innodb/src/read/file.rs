@@ -16,8 +16,6 @@ pub trait Bytes: Sync {
     fn length(&self) -> io::Result<u64>;
     /// Fills `to` from this byte on.
     fn read_at(&self, at: u64, to: &mut [u8]) -> io::Result<()>;
-    /// These bytes are wanted soon: what reads them meanwhile need not be waited for.
-    fn will_need(&self, _at: u64, _length: u64) {}
 }
 
 impl Bytes for File {
@@ -27,12 +25,6 @@ impl Bytes for File {
 
     fn read_at(&self, at: u64, to: &mut [u8]) -> io::Result<()> {
         std::os::unix::fs::FileExt::read_exact_at(self, to, at)
-    }
-
-    fn will_need(&self, at: u64, length: u64) {
-        // Where it is not known it is no more than slower.
-        let length = std::num::NonZeroU64::new(length);
-        let _ = rustix::fs::fadvise(self, at, length, rustix::fs::Advice::WillNeed);
     }
 }
 
@@ -239,13 +231,8 @@ impl<'f> Tablespace<'f> {
         let count = count.min(AT_ONCE).min(self.pages - first);
         window.count = 0;
         window.raw.resize(count as usize * self.size, 0);
-        let at = u64::from(first) * self.size as u64;
-        self.bytes.read_at(at, &mut window.raw)?;
-        if count == AT_ONCE {
-            // Who reads this many reads on, and several threads at one file are too much for the kernel's own reading ahead.
-            let length = window.raw.len() as u64;
-            self.bytes.will_need(at + length, length);
-        }
+        self.bytes
+            .read_at(u64::from(first) * self.size as u64, &mut window.raw)?;
         (window.first, window.count) = (first, count);
         Ok(())
     }
