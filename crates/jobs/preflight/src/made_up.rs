@@ -243,6 +243,7 @@ impl Made {
                 kind: "ext4".to_owned(),
                 source: format!("/dev/{}:{}", number.0, number.1),
                 mount: "/srv".to_owned(),
+                root: "/".to_owned(),
                 options: "rw,relatime".to_owned(),
                 free: 600 * GIB,
                 size: 1000 * GIB,

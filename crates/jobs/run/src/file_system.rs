@@ -19,6 +19,8 @@ pub struct FileSystem {
     pub source: String,
     /// Where it is mounted.
     pub mount: String,
+    /// What of it is mounted there: `/`, but for binds and subvolumes.
+    pub root: String,
     /// Mount options.
     pub options: String,
     /// Bytes that this account may still use.
@@ -51,6 +53,14 @@ impl FileSystem {
     pub fn seen_by(server: Process, directory: &Path) -> io::Result<FileSystem> {
         let mounts = format!("/proc/{}/mountinfo", server.id());
         FileSystem::among(&opened(&server.sees(directory))?, &mounts)
+    }
+
+    /// All that is mounted, for this process or for another one, which may have mounts of its own; as the list has it, without
+    /// sizes and device numbers (`/proc/PID/mountinfo`: proc_pid_mountinfo(5)).
+    pub fn mounts(of: Option<Process>) -> io::Result<Vec<FileSystem>> {
+        let process = of.map_or_else(|| "self".to_owned(), |process| process.id().to_string());
+        let list = std::fs::read_to_string(format!("/proc/{process}/mountinfo"))?;
+        Ok(list.lines().filter_map(parsed).map(|(_, m)| m).collect())
     }
 
     /// Of an open directory.
@@ -159,7 +169,8 @@ fn parsed(line: &str) -> Option<(String, FileSystem)> {
     let (before, after) = line.split_once(" - ")?;
     let mut before = before.split(' ').skip(2);
     let number = before.next()?.to_owned();
-    let mount = unescaped(before.nth(1)?);
+    let root = unescaped(before.next()?);
+    let mount = unescaped(before.next()?);
     let of_mount = before.next()?;
     let mut after = after.split(' ');
     let kind = after.next()?.to_owned();
@@ -173,6 +184,7 @@ fn parsed(line: &str) -> Option<(String, FileSystem)> {
         kind,
         source,
         mount,
+        root,
         options: options.join(","),
         ..FileSystem::default()
     };
@@ -315,8 +327,8 @@ mod tests {
         );
         let shm = mounted(text, "0:33").unwrap();
         assert_eq!(
-            (shm.kind.as_str(), shm.mount.as_str()),
-            ("tmpfs", "/mnt/a b")
+            (shm.kind.as_str(), shm.mount.as_str(), shm.root.as_str()),
+            ("tmpfs", "/mnt/a b", "/")
         );
         assert!(shm.remark().is_some() && root.remark().is_none());
         assert_eq!(mounted(text, "9:9"), None);
@@ -326,6 +338,7 @@ mod tests {
         assert_eq!(options("22").as_deref(), Some("rw,relatime,discard"));
         assert_eq!(options("41").as_deref(), Some("ro,relatime,rw,discard"));
         assert_eq!(options("4"), None);
+        assert_eq!(by_id(&twice, "41").unwrap().root, "/d");
         assert_eq!(by_magic(0xef53), "ext4");
     }
 

@@ -146,26 +146,45 @@ impl Rules {
         }
     }
 
-    /// Whether what is mounted here would be missed: it lies below the data directory, in nothing that is left out.
-    pub(crate) fn counts(&self, datadir: &Path, point: &Path) -> bool {
+    /// Whether what is mounted at `point` would be missed: it lies below the data directory, in nothing that is left out. `sees`: where
+    /// a path of the server's is for us.
+    pub(crate) fn misses(
+        &self,
+        datadir: &Path,
+        point: &Path,
+        sees: impl Fn(&Path) -> PathBuf,
+    ) -> bool {
         let Ok(below) = point.strip_prefix(datadir) else {
             return false;
         };
         let mut at = datadir.to_owned();
-        let mut is_left_out = false;
         for (depth, name) in below.components().enumerate() {
             at.push(name);
             let name = name.as_os_str().to_string_lossy();
-            is_left_out |= self.leaves_out(&at, &name, depth == 0) || self.has_logs_alone(&at);
+            if self.leaves_out(&at, &name, depth == 0) || self.has_logs_alone(&at, &sees(&at)) {
+                return false;
+            }
         }
-        at != datadir && !is_left_out
+        at != datadir
     }
 
-    /// A directory for binary logs or relay logs.
-    fn has_logs_alone(&self, directory: &Path) -> bool {
-        self.series
-            .iter()
-            .any(|base| base.parent() == Some(directory))
+    /// Whether there is nothing but binary logs or relay logs in a directory, which is seen at another path.
+    fn has_logs_alone(&self, directory: &Path, seen: &Path) -> bool {
+        let bases: Vec<&str> = (self.series.iter())
+            .filter(|base| base.parent() == Some(directory))
+            .filter_map(|base| base.file_name()?.to_str())
+            .collect();
+        let is_of_logs = |name: &str| {
+            let numbered = |n: &str| n.bytes().all(|b| b.is_ascii_digit() || b == b'~');
+            let rest = |base: &&str| name.strip_prefix(*base)?.strip_prefix('.');
+            let mut rest = bases.iter().filter_map(rest);
+            name == "lost+found" || rest.any(|r| numbered(r) || ["index", "state"].contains(&r))
+        };
+        // An empty one has no log of a server that runs: what is mounted there for it is not seen.
+        let names = fs::read_dir(seen).into_iter().flatten().flatten();
+        let names: Vec<_> = names.map(|e| e.file_name()).collect();
+        let all_are = names.iter().all(|n| n.to_str().is_some_and(is_of_logs));
+        !bases.is_empty() && !names.is_empty() && all_are
     }
 
     fn leaves_out(&self, full: &Path, name: &str, top: bool) -> bool {
@@ -246,7 +265,7 @@ impl Rules {
                 }
                 if meta.is_symlink() {
                     return Err(elsewhere(&at, "it is a link to files elsewhere"));
-                } else if meta.dev() != device && meta.is_dir() && self.has_logs_alone(&at) {
+                } else if meta.dev() != device && meta.is_dir() && self.has_logs_alone(&at, &at) {
                     // On a disk of their own; the server wants the directory.
                     found.directories.push(path);
                 } else if meta.dev() != device {
@@ -351,26 +370,47 @@ mod tests {
 
     #[test]
     fn mounts_are_missed_where_data_is() {
-        let datadir = Path::new("/srv/data");
+        let dir = tempfile::tempdir().unwrap();
+        let datadir = dir.path();
         let rules = Rules {
-            series: vec![datadir.join("logs/binlog")],
+            series: ["logs/binlog", "shop/binlog", "empty/binlog"]
+                .map(|base| datadir.join(base))
+                .to_vec(),
             ..Rules::default()
         };
-        for (point, counts) in [
-            ("/srv/data/shop", true),
-            ("/srv/data/#innodb_redo", true),
-            ("/srv/data/shop/t.ibd", true),
-            ("/srv/data/a/#innodb_temp", true),
-            ("/srv/data", false),
-            ("/srv", false),
-            ("/srv/database/shop", false),
-            ("/srv/data/#innodb_temp", false),
-            ("/srv/data/logs", false),
-            ("/srv/data/.zfs/snapshot/daily", false),
-            ("/srv/data/mysqld.pid", false),
-        ] {
-            assert_eq!(rules.counts(datadir, Path::new(point)), counts, "{point}");
+        for logs in ["logs", "shop", "empty"] {
+            fs::create_dir(datadir.join(logs)).unwrap();
         }
+        for name in ["binlog.000001", "binlog.index", "binlog.state"] {
+            fs::write(datadir.join("logs").join(name), "").unwrap();
+            fs::write(datadir.join("shop").join(name), "").unwrap();
+        }
+        // Rows beside the logs.
+        fs::write(datadir.join("shop/t.ibd"), "").unwrap();
+        for (point, missed) in [
+            ("shop", true),
+            ("empty", true),
+            ("other", true),
+            ("#innodb_redo", true),
+            ("other/t.ibd", true),
+            ("a/#innodb_temp", true),
+            ("", false),
+            ("..", false),
+            ("#innodb_temp", false),
+            ("logs", false),
+            (".zfs/snapshot/daily", false),
+            ("mysqld.pid", false),
+        ] {
+            let at = match point {
+                ".." => datadir.parent().unwrap().to_owned(),
+                _ => datadir.join(point).components().collect(),
+            };
+            let found = rules.misses(datadir, &at, Path::to_path_buf);
+            assert_eq!(found, missed, "{point}");
+        }
+        // As the server sees it, and not as it looks from here.
+        let seen = |_: &Path| datadir.join("logs");
+        assert!(!rules.misses(datadir, &datadir.join("empty"), seen));
     }
 
     #[test]

@@ -45,5 +45,5 @@ pub use place::{holds_one, read};
 pub use prove::Proof;
 pub use record::Content;
 pub use restore::{Outcome, restore};
-pub use take::{Taken, Used, take, with_snapshot};
+pub use take::{Kept, Taken, Used, take, with_snapshot};
 pub use volume::Volume;

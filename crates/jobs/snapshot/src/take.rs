@@ -13,6 +13,7 @@ use crate::volume::{self, Volume};
 use crate::{clone, local, place, reflink, server_copy, space};
 use archive::chunk::Compression;
 use base::{Error, Kind, Result, failpoint};
+use run::host::Process;
 use run::state::storage;
 use run::{Run, connect, failure};
 use server::Identity;
@@ -23,6 +24,15 @@ use std::time::Instant;
 use store::Store;
 use wire::Conn;
 
+/// A snapshot that was kept where it was made.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    /// Where its files are.
+    pub files: PathBuf,
+    /// The directory that it has, from which it is restored.
+    pub directory: PathBuf,
+}
+
 /// What was taken.
 #[derive(Clone, Debug)]
 pub struct Taken {
@@ -32,10 +42,8 @@ pub struct Taken {
     pub from: String,
     /// Where the files are stored; `None` if the snapshot was kept.
     pub to: Option<String>,
-    /// Where the files of a kept snapshot are.
-    pub kept: Option<PathBuf>,
-    /// The directory of a kept snapshot, from which it is restored.
-    pub kept_in: Option<PathBuf>,
+    /// A snapshot that was kept.
+    pub kept: Option<Kept>,
     /// Why it is still there although its files are stored.
     pub not_removed: Option<String>,
     /// Seconds it took, and those of storing the files.
@@ -228,7 +236,8 @@ fn running(
                 None => reflink::supported(&id, &datadir)?,
                 Some(volume) => volume.permitted(&datadir)?,
             }
-            volume::nothing_is_mounted_in(&rules, &datadir, local::owner(&datadir)?)?;
+            let owner = local::owner(&datadir)?.and_then(|pid| u32::try_from(pid).ok());
+            volume::nothing_is_mounted_in(&rules, &datadir, owner.map(Process::numbered))?;
             // A subvolume or a dataset of its own is an empty directory in the snapshot.
             rules.list(&datadir)?;
             all_inside(&id, &outside(&mut conn, &id, &datadir)?)?;
@@ -310,7 +319,6 @@ fn running(
         from,
         to: options.to.as_ref().map(|to| to.absolute()),
         kept: None,
-        kept_in: None,
         not_removed: None,
         seconds: (0.0, sent),
         threads: options.threads,
@@ -331,8 +339,10 @@ fn running(
         taken.manifest.root = Some(below.display().to_string());
         let file = made.directory().join(MANIFEST);
         fs::write(&file, taken.manifest.to_text()).map_err(|e| storage("write", &file, &e))?;
-        taken.kept = Some(root);
-        taken.kept_in = Some(made.directory());
+        taken.kept = Some(Kept {
+            files: root,
+            directory: made.directory(),
+        });
         made.keep()?;
     }
     Ok(taken)
@@ -462,7 +472,6 @@ fn stopped(
         from,
         to: options.to.as_ref().map(|to| to.absolute()),
         kept: None,
-        kept_in: None,
         not_removed: None,
         seconds: (0.0, begin.elapsed().as_secs_f64()),
         threads: options.threads,

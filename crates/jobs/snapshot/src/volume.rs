@@ -18,6 +18,8 @@ use crate::program;
 use crate::room::{DMSETUP, Room};
 use base::units::printable;
 use base::{Error, Kind, Result};
+use run::file_system::FileSystem;
+use run::host::Process;
 use run::state::storage;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -65,71 +67,30 @@ pub enum Volume {
         /// `pool/dataset@name`.
         name: String,
         /// Where it is mounted.
-        #[serde(default)]
         mount: PathBuf,
     },
 }
 
-/// A mounted file system.
-#[derive(Debug)]
-struct Mounted {
-    point: PathBuf,
-    /// What of the file system is mounted: `/`, but for binds and subvolumes.
-    root: String,
-    kind: String,
-    source: String,
-    /// Those of the file system.
-    options: String,
-}
-
-/// Reads /proc/self/mountinfo: proc_pid_mountinfo(5).
-fn mounts() -> Result<Vec<Mounted>> {
+fn mounts() -> Result<Vec<FileSystem>> {
     let file = Path::new("/proc/self/mountinfo");
-    let text = fs::read_to_string(file).map_err(|e| storage("read", file, &e))?;
-    Ok(parse_mounts(&text))
-}
-
-fn parse_mounts(text: &str) -> Vec<Mounted> {
-    text.lines().filter_map(parse_mount).collect()
-}
-
-fn parse_mount(line: &str) -> Option<Mounted> {
-    let (first, second) = line.split_once(" - ")?;
-    let mut first = first.split(' ');
-    let mut second = second.split(' ');
-    let root = first.nth(3)?;
-    let point = first.next()?;
-    Some(Mounted {
-        point: PathBuf::from(unescaped(point)),
-        root: unescaped(root),
-        kind: second.next()?.to_owned(),
-        source: unescaped(second.next()?),
-        options: second.next().unwrap_or_default().to_owned(),
-    })
-}
-
-/// Blanks, tabs, newlines and backslashes are written as `\ooo`.
-fn unescaped(text: &str) -> String {
-    let mut out = text.to_owned();
-    for (code, letter) in [
-        ("\\040", " "),
-        ("\\011", "\t"),
-        ("\\012", "\n"),
-        ("\\134", "\\"),
-    ] {
-        out = out.replace(code, letter);
-    }
-    out
+    FileSystem::mounts(None).map_err(|e| storage("read", file, &e))
 }
 
 /// The file system that a directory is on.
-fn mount_of(path: &Path) -> Result<Mounted> {
-    let found = mounts()?
-        .into_iter()
-        .filter(|m| path.starts_with(&m.point))
-        // Of several on one point the last one is visible.
-        .max_by_key(|m| m.point.components().count());
-    found.ok_or_else(|| refused(path, "its file system is not among the mounts of this host"))
+fn mount_of(path: &Path) -> Result<FileSystem> {
+    let found = FileSystem::at(path).map_err(|e| storage("read", path, &e))?;
+    match found.mount.is_empty() {
+        true => Err(refused(
+            path,
+            "its file system is not among the mounts of this host",
+        )),
+        false => Ok(found),
+    }
+}
+
+/// Where a directory is below the mount that it is on.
+fn below<'p>(path: &'p Path, mounted: &FileSystem) -> &'p Path {
+    path.strip_prefix(&mounted.mount).unwrap_or(Path::new(""))
 }
 
 /// Refuses a data directory a part of which is mounted there, for us or for the server (a service or a container may have mounts
@@ -137,18 +98,22 @@ fn mount_of(path: &Path) -> Result<Mounted> {
 pub(crate) fn nothing_is_mounted_in(
     rules: &Rules,
     datadir: &Path,
-    server: Option<i32>,
+    server: Option<Process>,
 ) -> Result<()> {
-    let mut all = mounts()?;
-    // Where this account may not see its mounts, they are as unknown as they are to any other program.
-    if let Some(text) =
-        server.and_then(|pid| fs::read_to_string(format!("/proc/{pid}/mountinfo")).ok())
-    {
-        all.extend(parse_mounts(&text));
+    let missed = |m: &FileSystem, sees: &dyn Fn(&Path) -> PathBuf| {
+        rules.misses(datadir, Path::new(&m.mount), sees)
+    };
+    let mut found = mounts()?
+        .into_iter()
+        .find(|m| missed(m, &Path::to_path_buf));
+    if let Some(server) = server.filter(|_| found.is_none()) {
+        // Where this account may not see its mounts, they are as unknown as they are to any other program.
+        let its = FileSystem::mounts(Some(server)).unwrap_or_default();
+        found = its.into_iter().find(|m| missed(m, &|p| server.sees(p)));
     }
-    match all.into_iter().find(|m| rules.counts(datadir, &m.point)) {
+    match found {
         Some(m) => Err(files::elsewhere(
-            &m.point,
+            Path::new(&m.mount),
             &format!("{} is mounted there", m.source),
         )),
         None => Ok(()),
@@ -182,7 +147,7 @@ fn pool(dataset: &str) -> &str {
 fn unmount(mount: &Path) -> Result<bool> {
     let mut was = false;
     let mut tries = 0;
-    while mounts()?.iter().any(|m| m.point == *mount) {
+    while mounts()?.iter().any(|m| Path::new(&m.mount) == mount) {
         match program::run(("umount", "mount"), [mount]) {
             // What looks at every file of a host is soon somewhere else.
             Err(e) if tries < 5 && e.what.contains("busy") => {
@@ -282,10 +247,7 @@ impl Volume {
         }
         program::find(DMSETUP.0, DMSETUP.1)?;
         let mount = directory.join("mnt");
-        let inside = datadir
-            .strip_prefix(&mounted.point)
-            .unwrap_or(Path::new(""));
-        let root = mount.join(inside).components().collect();
+        let root = mount.join(below(datadir, &mounted)).components().collect();
         let volume = Volume::Lvm {
             group: group.clone(),
             origin: origin.clone(),
@@ -305,12 +267,9 @@ impl Volume {
         }
         program::find(ZFS.0, ZFS.1)?;
         let mount = directory.join("mnt");
-        let inside = datadir
-            .strip_prefix(&mounted.point)
-            .unwrap_or(Path::new(""));
         // A directory of the dataset may be bound to another place.
-        let bound = mounted.root.trim_start_matches('/');
-        let root = mount.join(bound).join(inside).components().collect();
+        let root = mount.join(mounted.root.trim_start_matches('/'));
+        let root = root.join(below(datadir, &mounted)).components().collect();
         let name = format!("{}@penstock-{id}", mounted.source);
         Ok((Volume::Zfs { name, mount }, root))
     }
@@ -505,18 +464,6 @@ fn elsewhere_in_pool(pool: &str, own: &str) -> Result<Option<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn mounts_are_read() {
-        let line =
-            r"36 35 98:0 / /mnt\040a rw,noatime master:1 - xfs /dev/mapper/vg-data rw,nouuid";
-        let m = parse_mount(line).unwrap();
-        assert_eq!(m.point, Path::new("/mnt a"));
-        assert_eq!((m.root.as_str(), m.kind.as_str()), ("/", "xfs"));
-        assert_eq!(m.source, "/dev/mapper/vg-data");
-        assert!(parse_mount("nothing").is_none());
-        assert!(!mounts().unwrap().is_empty());
-    }
 
     #[test]
     fn what_is_no_subvolume_or_volume_is_refused() {

@@ -83,14 +83,16 @@ pub fn snapshot_take(d: &Taken) -> Summary {
         s.add(Item::new("place").shown(to).key("place", to));
     }
     if let Some(kept) = &d.kept {
-        let kept = kept.display().to_string();
-        s.add(Item::new("kept").shown(printable(&kept)).key("kept", kept));
-        if let Some(directory) = &d.kept_in {
-            let directory = directory.display().to_string();
-            let line = format!("penstock snapshot restore {directory} --datadir DIR");
-            let item = Item::new("restore it").line(printable(&line));
-            s.add(item.key("directory", directory));
-        }
+        let files = kept.files.display().to_string();
+        let directory = kept.directory.display().to_string();
+        s.add(
+            Item::new("kept")
+                .shown(printable(&files))
+                .key("kept", files),
+        );
+        let line = format!("penstock snapshot restore {directory} --datadir DIR");
+        let item = Item::new("restore it").line(printable(&line));
+        s.add(item.key("directory", directory));
         s.add(Item::new("remove it").line(format!("penstock snapshot clean {}", m.id)));
     }
     s
