@@ -43,14 +43,16 @@ pub enum Method {
 }
 
 impl Method {
+    /// Whether the server, or a program of its makers, writes a copy: its place in the binary log is in the copied files.
+    pub fn copies(self) -> bool {
+        matches!(self, Method::Clone | Method::Copy)
+    }
+
     /// The value of `dump --from-snapshot`. A method whose place in the binary log is not known at once is taken, so that its
     /// error can say why, and is not listed.
     pub fn to_dump_from() -> impl TypedValueParser<Value = Method> {
         let all = Method::value_variants().iter();
-        let shown = |m: &Method| {
-            let listed = !matches!(m, Method::Clone | Method::Copy);
-            m.to_possible_value().map(|v| v.hide(!listed))
-        };
+        let shown = |m: &Method| m.to_possible_value().map(|v| v.hide(m.copies()));
         PossibleValuesParser::new(all.filter_map(shown))
             .try_map(|name| Method::from_str(&name, false))
     }

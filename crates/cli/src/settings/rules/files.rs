@@ -120,12 +120,12 @@ fn from_snapshot(f: &FromFiles, method: SnapshotMethod) -> Result<()> {
     if f.snapshot_size.is_some() {
         room_of_lvm(method)?;
     }
-    match method {
-        SnapshotMethod::Clone | SnapshotMethod::Copy => refuse(
+    match method.copies() {
+        true => refuse(
             "--from-snapshot takes reflink, btrfs, lvm, lvm-thin or zfs: clone and copy write all files once more",
             "penstock snapshot take --keep, and then penstock dump --from-files, does it in two steps",
         ),
-        _ => Ok(()),
+        false => Ok(()),
     }
 }
 
@@ -198,8 +198,7 @@ pub fn snapshot(a: &Take) -> Result<()> {
     if a.snapshot_size.is_some() {
         room_of_lvm(method)?;
     }
-    let by_server = matches!(method, SnapshotMethod::Clone | SnapshotMethod::Copy);
-    if by_server && a.lock_wait.is_some() {
+    if method.copies() && a.lock_wait.is_some() {
         return refuse(
             "--lock-wait does not apply: the server, or mariadb-backup, locks by itself",
             "leave it out",
