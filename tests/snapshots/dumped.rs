@@ -122,6 +122,30 @@ fn a_subvolume_is_dumped(kind: Kind) {
     }
 }
 
+/// Root without the capability to mount is not enough, and is told so before the snapshot is made.
+#[test]
+fn who_could_not_remove_it_takes_none() {
+    let Some(mut scene) = Scene::on("btrfs", Kind::MariaDb, true) else {
+        return;
+    };
+    scene.fill();
+    let out = std::process::Command::new("setpriv")
+        .arg("--bounding-set=-sys_admin")
+        .arg(crate::kit::binary::path())
+        .args(["snapshot", "take", "--method", "btrfs", "--no-defaults"])
+        .args([scene.server.uri(), "--to".to_owned()])
+        .arg(scene.path("to"))
+        .env("PENSTOCK_STATE", scene.path("state"))
+        .output()
+        .expect("a program");
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(7), "{said}");
+    assert!(said.contains("--method btrfs needs root"), "{said}");
+    nothing_locked(&scene.server);
+    scene.nothing_left(&[]);
+    scene.take("btrfs", "to", &[]).run().ok();
+}
+
 each_kind!(the_archive_is_of_the_server_that_runs; mysql, mariadb);
 fn the_archive_is_of_the_server_that_runs(kind: Kind) {
     let Some(mut scene) = Scene::on("xfs", kind, false) else {
