@@ -1,6 +1,9 @@
 //! Dumps of data directories: the same archive as by SQL, whatever rows have gone through, and nothing in the
 //! directory changes.
 
+mod kills;
+mod made_with;
+
 use crate::kit::fixtures::all_tables_scripts;
 use crate::kit::mounted::Mounted;
 use crate::kit::{Done, Tool, each_kind, own_server};

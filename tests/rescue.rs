@@ -6,6 +6,7 @@ mod scene;
 use crate::kit::each_kind;
 use crate::kit::fixtures::{all_tables_scripts, fixture};
 use crate::kit::{Tool, own_server};
+use rustix::process::Signal;
 use scene::{Scene, definitions, state};
 use testkit::Kind;
 
@@ -340,4 +341,39 @@ fn files_of_old_servers_are_read_with_a_definition(kind: Kind) {
         )
         .ok();
     assert_eq!(scene.digests("files"), scene.digests("sql"));
+}
+
+each_kind!(a_rescue_that_ends_early_looks_like_none; mysql, mariadb);
+/// Killed or stopped: the files are as they were, and no archive looks complete.
+fn a_rescue_that_ends_early_looks_like_none(kind: Kind) {
+    let Some(mut scene) = Scene::new(kind) else {
+        return;
+    };
+    scene.fill(&crate::kit::fixtures::script(HISTORY));
+    let target = own_server(kind, &[]).expect("a server");
+    scene.server.stop().expect("it shuts down");
+    let datadir = scene.server.datadir();
+    let before = state(&datadir);
+    let rescue = |name: &str| {
+        let to = scene.archive(name);
+        std::fs::create_dir_all(to.parent().expect("a directory")).expect("a directory");
+        Tool::new(["rescue", "--to"]).arg(to).arg(datadir.join("h"))
+    };
+    for place in ["a table is about to be rescued#3", "all rows are rescued#1"] {
+        let killed = rescue("killed").env("PENSTOCK_KILL_AT", place).run();
+        assert_eq!(killed.code, 137, "{place}: {}", killed.said());
+        scene.load("killed", &target).code(5).says(&["incomplete"]);
+        // And the directory is not overwritten.
+        rescue("killed").run().code(10);
+        scene.remove("killed");
+        let run = rescue("stopped").env("PENSTOCK_STOP_AT", place).start();
+        run.until_stopped();
+        run.signal(Signal::INT);
+        run.signal(Signal::CONT);
+        run.wait().code(9);
+        assert!(!scene.archive("stopped").exists(), "{place}");
+        assert_eq!(state(&datadir), before, "{place}");
+    }
+    rescue("whole").run().code(3).says(&["h/other.MYD"]);
+    assert_eq!(state(&datadir), before);
 }

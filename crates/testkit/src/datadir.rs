@@ -11,9 +11,9 @@ use std::sync::Mutex;
 use std::time::UNIX_EPOCH;
 
 /// Makes `target` (which must not exist) a data directory with an account `root` without a password
-/// and nothing else.
-pub(crate) fn create(install: &Install, target: &Path) -> Result<()> {
-    let template = template(install)?;
+/// and nothing else. InnoDB's pages have this many bytes, or the server's own choice of them.
+pub(crate) fn create(install: &Install, target: &Path, page_size: Option<u32>) -> Result<()> {
+    let template = template(install, page_size)?;
     copy(&template, target)?;
     // Two servers must not have the same UUID: replication and penstock's own
     // "is this the source itself" rely on it.
@@ -40,7 +40,12 @@ pub(crate) fn user_argument() -> Option<OsString> {
         .then(|| "--user=root".into())
 }
 
-fn template(install: &Install) -> Result<PathBuf> {
+/// The argument for pages of this size, when a directory is initialized and when a server runs on it.
+pub(crate) fn page_size_argument(bytes: u32) -> OsString {
+    format!("--innodb-page-size={bytes}").into()
+}
+
+fn template(install: &Install, page_size: Option<u32>) -> Result<PathBuf> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner());
     let meta =
@@ -50,10 +55,11 @@ fn template(install: &Install) -> Result<PathBuf> {
         .duration_since(UNIX_EPOCH)
         .map_or(0, |d| d.as_secs());
     let build = format!(
-        "{}-{:x}-{:x}-{modified:x}",
+        "{}-{:x}-{:x}-{modified:x}{}",
         install.kind.name(),
         meta.len(),
-        meta.ino()
+        meta.ino(),
+        page_size.map_or(String::new(), |bytes| format!("-{bytes}"))
     );
     let ready = cache_directory().join("datadir").join(build);
     if ready.is_dir() {
@@ -64,7 +70,7 @@ fn template(install: &Install) -> Result<PathBuf> {
     let part = ready.with_extension(format!("{}.part", std::process::id()));
     let _ = std::fs::remove_dir_all(&part);
     std::fs::create_dir_all(part.parent().unwrap_or(&part))?;
-    let made = initialize(install, &part);
+    let made = initialize(install, &part, page_size);
     if made.is_err() || std::fs::rename(&part, &ready).is_err() {
         let _ = std::fs::remove_dir_all(&part);
     }
@@ -76,7 +82,7 @@ fn template(install: &Install) -> Result<PathBuf> {
     }
 }
 
-fn initialize(install: &Install, target: &Path) -> Result<()> {
+fn initialize(install: &Install, target: &Path, page_size: Option<u32>) -> Result<()> {
     let mut command = match install.kind {
         Kind::MySql55 => {
             let shipped = install.binary.with_file_name("data");
@@ -100,6 +106,7 @@ fn initialize(install: &Install, target: &Path) -> Result<()> {
     };
     command.arg(option("--datadir=", target));
     command.args(layout(install.kind));
+    command.args(page_size.map(page_size_argument));
     command.args(user_argument());
     let out = command
         .output()

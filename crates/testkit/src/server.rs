@@ -36,6 +36,7 @@ pub struct Setup {
     extra: Vec<OsString>,
     datadir: Option<PathBuf>,
     within: Option<PathBuf>,
+    page_size: Option<u32>,
 }
 
 impl Setup {
@@ -47,6 +48,7 @@ impl Setup {
             extra: Vec::new(),
             datadir: None,
             within: None,
+            page_size: None,
         })
     }
 
@@ -68,6 +70,13 @@ impl Setup {
     #[must_use]
     pub fn within(mut self, directory: &Path) -> Setup {
         self.within = Some(directory.to_owned());
+        self
+    }
+
+    /// With pages of InnoDB of this many bytes.
+    #[must_use]
+    pub fn page_size(mut self, bytes: u32) -> Setup {
+        self.page_size = Some(bytes);
         self
     }
 
@@ -131,7 +140,7 @@ impl Instance {
         match &setup.datadir {
             Some(made) => std::fs::rename(made, directory.join("data"))
                 .map_err(Error::doing(made.display()))?,
-            None => datadir::create(&setup.install, &directory.join("data"))?,
+            None => datadir::create(&setup.install, &directory.join("data"), setup.page_size)?,
         }
         std::fs::create_dir(directory.join("tmp"))?;
         let port = if setup.tcp { Some(free_port()?) } else { None };
@@ -148,6 +157,7 @@ impl Instance {
                 .iter()
                 .map(OsString::from),
         );
+        args.extend(setup.page_size.map(datadir::page_size_argument));
         args.extend(datadir::user_argument());
         match port {
             Some(port) => args.extend([

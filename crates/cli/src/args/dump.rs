@@ -119,7 +119,7 @@ pub struct FromFiles {
     #[arg(long, value_name = "PROGRAM")]
     pub mysqld: Option<PathBuf>,
     /// With --from-files or --from-snapshot: an option for the temporary server that the data directory was initialized with, such
-    /// as innodb_page_size=32k; may be given several times
+    /// as lower_case_table_names=1; may be given several times
     #[arg(long, value_name = "NAME=VALUE", value_parser = mysqld_option)]
     pub mysqld_option: Vec<String>,
 }

@@ -163,7 +163,7 @@ pub struct Restore {
     /// The server's program [default: searched for]
     #[arg(long, value_name = "PROGRAM")]
     pub mysqld: Option<PathBuf>,
-    /// Option of the temporary server, as innodb_page_size=32k; may be given several times
+    /// Option of the temporary server, as lower_case_table_names=1; may be given several times
     #[arg(long, value_name = "NAME=VALUE", value_parser = mysqld_option)]
     pub mysqld_option: Vec<String>,
     /// How the restored files are proven

@@ -20,7 +20,7 @@ mod table;
 mod write;
 
 use archive::chunk::Compression;
-use base::{Error, Kind, Result};
+use base::{Error, Kind, Result, failpoint};
 use encryption::Place;
 use rows::new_archive;
 use run::{Run, failure};
@@ -131,6 +131,7 @@ pub fn run(run: &Run, options: &Options) -> Result<Summary> {
         names.beside(table, options);
     }
     let outcome = rows_of(run, options, &*store, &described)
+        .inspect(|_| failpoint::reached("all rows are rescued"))
         .and_then(|done| write::finish(run, options, &*store, &described, done, begin));
     match outcome {
         Ok(mut summary) => {
@@ -175,6 +176,7 @@ fn rows_of(
                 store,
                 counters: &phase.counters,
             };
+            failpoint::reached("a table is about to be rescued");
             let one = reader.table(next, &described.tables[next], &mut scratch)?;
             phase.counters.tables.add(1);
             base::lock(&done).push(one);

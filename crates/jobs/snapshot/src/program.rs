@@ -3,7 +3,7 @@
 //! Invariant: no shell is between; what a program says is shown as it is said, made printable.
 
 use base::units::printable;
-use base::{Error, Kind, Result};
+use base::{Error, Kind, Result, failpoint};
 use run::Run;
 use std::ffi::OsStr;
 use std::io::{self, Read};
@@ -60,6 +60,9 @@ pub(crate) fn output(mut command: Command, stops: Option<&Run>) -> Result<String
         .stderr(Stdio::piped())
         .spawn()
         .map_err(cannot)?;
+    if stops.is_some() {
+        failpoint::reached("a program that copies runs");
+    }
     let (out, said) = (child.stdout.take(), child.stderr.take());
     let (status, out, said) = std::thread::scope(|scope| {
         let out = scope.spawn(|| text(out));

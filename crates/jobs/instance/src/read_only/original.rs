@@ -25,7 +25,8 @@ pub struct Original {
     /// Absolute, without links.
     path: PathBuf,
     mariadb: bool,
-    _lock: File,
+    /// The system tablespace, locked.
+    system: File,
 }
 
 impl Original {
@@ -55,7 +56,7 @@ impl Original {
         Ok(Original {
             path,
             mariadb,
-            _lock: system,
+            system,
         })
     }
 
@@ -77,6 +78,12 @@ impl Original {
     /// Whether it is MariaDB's.
     pub fn is_mariadb(&self) -> bool {
         self.mariadb
+    }
+
+    /// Bytes of its pages, as its system tablespace says.
+    pub(super) fn page_size(&self) -> Option<usize> {
+        let space = innodb::read::Tablespace::open(&self.system).ok()?;
+        Some(space.page_size())
     }
 
     /// The last binary log and its size: where a server that is started on it, or a replica of it, goes on. `None` if the

@@ -101,7 +101,7 @@ impl Process {
         let failed = |e| storage("run", &program, &e);
         let child = Command::new(&program)
             .args(arguments(
-                datadir, directory, mariadb, user, options, purpose,
+                original, datadir, directory, user, options, purpose,
             ))
             .env_remove("PENSTOCK_PASSWORD")
             .env_remove("MYSQL_PWD")
@@ -232,13 +232,14 @@ pub(super) fn user(original: &Original) -> Result<Option<u32>> {
 }
 
 fn arguments(
+    original: &Original,
     datadir: &Path,
     directory: &Path,
-    mariadb: bool,
     user: Option<u32>,
     options: &Options,
     purpose: Purpose<'_>,
 ) -> Vec<OsString> {
+    let mariadb = original.is_mariadb();
     // Option files are those of other servers.
     let mut list: Vec<OsString> = vec!["--no-defaults".into(), option("--datadir=", datadir)];
     list.extend(user.map(|uid| format!("--user={uid}").into()));
@@ -285,6 +286,8 @@ fn arguments(
             "--performance-schema=OFF",
             "--secure-file-priv=NULL",
             "--innodb-use-native-aio=OFF",
+            // mysqld-auto.cnf is no option file to --no-defaults: it may name a log of the original, or much memory.
+            "--persisted-globals-load=OFF",
             // The dictionary has the paths of the originals; files that were moved could not be entered.
             "--innodb-validate-tablespace-paths=OFF",
             // Notes: transactions that were prepared (`names_prepared`).
@@ -292,6 +295,8 @@ fn arguments(
         ]
     };
     list.extend(own.iter().map(OsString::from));
+    let size = original.page_size();
+    list.extend(size.map(|bytes| format!("--innodb-page-size={bytes}").into()));
     list.extend(options.options.iter().map(|o| format!("--{o}").into()));
     list
 }

@@ -7,7 +7,7 @@ use super::binary_logs::BinaryLogs;
 use super::directory;
 use super::original::{END_PREPARED, Original};
 use super::process::{NAME_THE_INDEX, Options, Process, Purpose, user};
-use base::{Error, Kind, Result};
+use base::{Error, Kind, Result, failpoint};
 use run::file_system::FileSystem;
 use run::{Run, connect, failure};
 use std::fs::DirBuilder;
@@ -52,6 +52,7 @@ pub fn recover(
     let copy = options.scratch.join(COPY);
     let bytes = directory::copy_all(run, original, &copy, user(original)?, logs.as_ref())?;
     drop(phase);
+    failpoint::reached("a data directory is copied");
     run.observer.note(format!(
         "copied {} into the scratch directory",
         base::units::bytes(bytes)
@@ -70,6 +71,7 @@ pub fn recover(
         options,
         Purpose::Recover(index),
     )?;
+    failpoint::reached("a copy is recovered");
     let mut conn = connect::untracked(&process.wire())?;
     wait_for_rollback(run, &mut conn)?;
     let asked = logs.as_ref().is_some_and(BinaryLogs::are_asked);
