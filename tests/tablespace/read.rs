@@ -2,6 +2,7 @@
 
 use super::random::{Made, Random};
 use super::{encoded, export, run, session, table_numbers, text};
+use crate::kit::waiting::until;
 use crate::kit::{each_kind, own_server};
 use innodb::Exported;
 use innodb::read::mariadb::{self, Defined, Definition, Key, KeyKind};
@@ -12,6 +13,7 @@ use innodb::read::{
     instant,
 };
 use std::path::Path;
+use std::time::Duration;
 use testkit::Kind;
 use wire::Conn;
 
@@ -236,7 +238,8 @@ fn alteration(random: &mut Random, conn: &mut Conn, made: &Made) -> String {
     let droppable: Vec<&String> = names
         .iter()
         .filter(|n| {
-            !matches!(n.as_str(), "id" | "u" | "g") && !made.create.contains(&format!("KEY (`{n}`"))
+            !matches!(n.as_str(), "id" | "u" | "g" | "s")
+                && !made.create.contains(&format!("KEY (`{n}`"))
         })
         .collect();
     let place = match random.number(3) {
@@ -301,16 +304,22 @@ fn again(conn: &mut Conn, random: &mut Random) -> String {
 each_kind!(rows_in_files_are_those_of_the_server; mysql, mariadb, mariadb118);
 /// Random tables with random histories.
 fn rows_in_files_are_those_of_the_server(kind: Kind) {
-    let Some(server) = own_server(kind, &[]) else {
+    let Some(mut server) = own_server(kind, &[]) else {
         return;
     };
     let directory = tempfile::tempdir().expect("a directory");
     let mut conn = session(&server);
-    for seed in table_numbers(kind) {
+    let tables = table_numbers(kind);
+    for (n, seed) in tables.iter().copied().enumerate() {
         let mut random = Random::new(seed);
         let mut made = random.table(kind == Kind::MySql);
-        if seed % 5 == 4 {
-            made.create = redundant(&made.create);
+        match seed % 5 {
+            3 => made.create = in_format(&made.create, "COMPACT"),
+            4 => made.create = in_format(&made.create, "REDUNDANT"),
+            _ => {}
+        }
+        if seed % 3 == 1 {
+            made.create = with_stored(&made.create, seed);
         }
         run(&mut conn, "DROP DATABASE IF EXISTS t");
         run(&mut conn, "CREATE DATABASE t");
@@ -358,11 +367,71 @@ fn rows_in_files_are_those_of_the_server(kind: Kind) {
             }
             compare(&server, &mut conn, kind, "a", directory.path(), &when);
         }
+        // Each crash takes a second or two: after the last table, and some others.
+        if n % 10 == 9 || n + 1 == tables.len() {
+            conn = crash(&mut server, &mut random, &made, &mut when);
+            compare(&server, &mut conn, kind, "a", directory.path(), &when);
+        }
     }
 }
 
-/// The same table in the oldest row format.
-fn redundant(create: &str) -> String {
+/// Kills the server while transactions are open, and has it recover.
+fn crash(
+    server: &mut testkit::Server,
+    random: &mut Random,
+    made: &Made,
+    when: &mut String,
+) -> Conn {
+    let mut open = session(server);
+    run(&mut open, "BEGIN");
+    for change in random.changes(made) {
+        // A column may be gone by now.
+        let _ = open.execute(change.replace("{t}", "t.a"));
+    }
+    let mut other = session(server);
+    // A commit makes the log of all that was done before it durable.
+    run(
+        &mut other,
+        "CREATE TABLE t.other (a INT PRIMARY KEY) ENGINE=InnoDB",
+    );
+    run(&mut other, "INSERT INTO t.other VALUES (1)");
+    if random.number(2) == 0 {
+        // Pages of changes that are never committed are in the files.
+        run(&mut other, "SET GLOBAL innodb_max_dirty_pages_pct = 0");
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    server.kill9().expect("it is killed");
+    server.restart().expect("it starts");
+    *when += "\ncrashed with open changes";
+    let mut conn = session(server);
+    until("open transactions are rolled back", || {
+        // The server makes its list again only when no session has read it for a tenth of a second.
+        std::thread::sleep(Duration::from_millis(150));
+        text(
+            &mut conn,
+            "SELECT COUNT(*) FROM information_schema.innodb_trx",
+        )[0][0]
+            == "0"
+    });
+    conn
+}
+
+/// The same table in another row format.
+fn in_format(create: &str, format: &str) -> String {
     let at = create.find(" ROW_FORMAT=").unwrap_or(create.len());
-    format!("{} ROW_FORMAT=REDUNDANT", &create[..at])
+    format!("{} ROW_FORMAT={format}", &create[..at])
+}
+
+/// The same table with a generated column that rows have, as its first column or behind the others.
+fn with_stored(create: &str, seed: u64) -> String {
+    let stored = match seed % 2 {
+        0 => "`s` BIGINT GENERATED ALWAYS AS (`id` * 7) STORED INVISIBLE",
+        _ => {
+            "`s` VARCHAR(90) CHARACTER SET utf8mb4 GENERATED ALWAYS AS (CONCAT('s', `id`)) STORED INVISIBLE"
+        }
+    };
+    match seed % 4 {
+        0 | 1 => create.replacen("TABLE t (", &format!("TABLE t ({stored}, "), 1),
+        _ => create.replacen(") ENGINE=", &format!(", {stored}) ENGINE="), 1),
+    }
 }
