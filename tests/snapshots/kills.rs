@@ -1,14 +1,19 @@
-//! A run that is killed leaves no lock, and nothing that `clean` does not find; a restore that is killed can be repeated.
+//! A run that is killed leaves no lock, and nothing that `clean` does not find; one that is stopped leaves nothing; a restore
+//! that is killed can be repeated.
 
 use super::scene::{Scene, nothing_locked};
+use crate::kit::mounted::Mounted;
 use crate::kit::{each_kind, few};
+use rustix::process::Signal;
 use testkit::Kind;
 
 /// Where a snapshot can be killed.
-const TAKING: [&str; 13] = [
+const TAKING: [&str; 15] = [
     "a place is marked#1",
     "a snapshot is recorded#1",
     "the directory of a snapshot is made#1",
+    "a program that copies runs#1",
+    "a program that copies runs#2",
     "definitions are locked#1",
     "data files are cloned#1",
     "commits are locked#1",
@@ -32,23 +37,58 @@ const RESTORING: [&str; 7] = [
     "restored files are in their place#1",
 ];
 
-each_kind!(what_a_killed_snapshot_left_is_found_and_removed; mysql, mariadb);
-fn what_a_killed_snapshot_left_is_found_and_removed(kind: Kind) {
-    for (file_system, method) in [("xfs", "reflink"), ("btrfs", "btrfs")] {
-        let Some(mut scene) = Scene::on(file_system, kind, method == "btrfs") else {
-            return;
+impl Scene {
+    /// Where this method can be tried, with rows; `None` if it cannot.
+    fn for_method(method: &str, kind: Kind) -> Option<Scene> {
+        if method == "copy" && !std::path::Path::new("/usr/bin/mariadb-backup").exists() {
+            testkit::skip("mariadb-backup", "mariadb-backup is not installed");
+            return None;
+        }
+        let mut scene = match method {
+            "reflink" => Scene::on("xfs", kind, false)?,
+            "btrfs" => Scene::on("btrfs", kind, true)?,
+            _ => Scene::anywhere(kind)?,
         };
         scene.fill();
-        let other = match method {
-            "reflink" => ["all files are in the snapshot#1"].as_slice(),
-            _ => &[
-                "definitions are locked#1",
-                "data files are cloned#1",
-                "all files are cloned#1",
-            ],
+        if method == "clone" {
+            let sql = "INSTALL PLUGIN clone SONAME 'mysql_clone.so'";
+            scene.server.client(sql).expect("the plugin");
+            let sql = "ALTER TABLE shop.w ENGINE = InnoDB";
+            scene.server.client(sql).expect("another engine");
+        }
+        Some(scene)
+    }
+}
+
+/// The methods of this kind of server that need nothing but files; the last one is the server's own.
+fn methods(kind: Kind) -> [&'static str; 3] {
+    match kind {
+        Kind::MySql => ["reflink", "btrfs", "clone"],
+        _ => ["reflink", "btrfs", "copy"],
+    }
+}
+
+/// Whether a run of this method comes there.
+fn is_reached(method: &str, place: &str) -> bool {
+    match place {
+        "all files are in the snapshot#1" => method == "btrfs",
+        "commits are locked#1" => matches!(method, "btrfs" | "reflink"),
+        "definitions are locked#1" | "data files are cloned#1" | "all files are cloned#1" => {
+            method == "reflink"
+        }
+        _ if place.starts_with("a program that copies runs") => method == "copy",
+        _ => true,
+    }
+}
+
+each_kind!(what_a_killed_snapshot_left_is_found_and_removed; mysql, mariadb);
+fn what_a_killed_snapshot_left_is_found_and_removed(kind: Kind) {
+    for method in methods(kind) {
+        let Some(scene) = Scene::for_method(method, kind) else {
+            return;
         };
-        let places: Vec<&str> = TAKING.into_iter().filter(|p| !other.contains(p)).collect();
-        for place in few(kind, 4, &places) {
+        let places = TAKING.into_iter().filter(|p| is_reached(method, p));
+        for place in few(kind, 4, &places.collect::<Vec<_>>()) {
             let killed = scene
                 .take(method, "to", &[])
                 .env("PENSTOCK_KILL_AT", place)
@@ -65,6 +105,69 @@ fn what_a_killed_snapshot_left_is_found_and_removed(kind: Kind) {
         }
         scene.take(method, "to", &[]).run().ok();
         scene.nothing_left(&["to"]);
+    }
+}
+
+each_kind!(a_snapshot_that_is_stopped_leaves_nothing; mysql, mariadb);
+/// By Ctrl-C, and by a target without room.
+fn a_snapshot_that_is_stopped_leaves_nothing(kind: Kind) {
+    for method in few(kind, 2, &methods(kind)) {
+        let Some(mut scene) = Scene::for_method(method, kind) else {
+            return;
+        };
+        let places = TAKING.into_iter().filter(|p| is_reached(method, p));
+        // What is stored whole stays.
+        let places: Vec<&str> = places
+            .take_while(|p| !p.starts_with("all pieces"))
+            .collect();
+        for place in few(kind, 2, &places) {
+            let run = scene
+                .take(method, "to", &[])
+                .env("PENSTOCK_STOP_AT", place)
+                .start();
+            run.until_stopped();
+            run.signal(Signal::INT);
+            run.signal(Signal::CONT);
+            let done = run.wait();
+            assert_eq!(done.code, 9, "{method}, {place}: {}", done.said());
+            scene.nothing_left(&[]);
+        }
+        let Some(small) = Mounted::without_device("tmpfs", "size=1m") else {
+            return;
+        };
+        let full = small.path().join("to");
+        let full = full.to_str().expect("a path");
+        scene.take(method, full, &[]).run().code(8).says(&[full]);
+        scene.nothing_left(&[]);
+        let left = || {
+            std::fs::read_dir(small.path())
+                .expect("a directory")
+                .count()
+        };
+        assert_eq!(left(), 0, "{method}");
+
+        scene.take(method, "to", &[]).run().ok();
+        let back = small.path().join("back");
+        let back = back.to_str().expect("a path");
+        scene.restore("to", back, &[]).run().code(8);
+        assert_eq!(left(), 0, "{method}");
+        // What is proven is put in its place.
+        for place in few(kind, 1, &RESTORING[..4]) {
+            let run = scene
+                .restore("to", "back", &[])
+                .env("PENSTOCK_STOP_AT", place)
+                .start();
+            run.until_stopped();
+            run.signal(Signal::INT);
+            run.signal(Signal::CONT);
+            let done = run.wait();
+            assert_eq!(done.code, 9, "{method}, {place}: {}", done.said());
+            scene.nothing_left(&["to"]);
+        }
+        let restored = scene.restore("to", "back", &[]).run().ok().summary();
+        if method != "clone" {
+            scene.carried_on("back", &restored);
+        }
     }
 }
 
