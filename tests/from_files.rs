@@ -25,15 +25,18 @@ impl Scene {
     }
 
     fn with_log(kind: Kind, log: &str) -> Option<Scene> {
-        let server = own_server(kind, &[log, "--server-id=1"])?;
+        Some(Scene::of(own_server(kind, &[log, "--server-id=1"])?))
+    }
+
+    fn of(server: Server) -> Scene {
         let directory = tempfile::tempdir().expect("a directory");
         let script = directory.path().join("mysqld");
         let program = server.install().one_program(&script).expect("a program");
-        Some(Scene {
+        Scene {
             server,
             directory,
             program,
-        })
+        }
     }
 
     fn fill(&self, script: &str) {
@@ -62,6 +65,11 @@ impl Scene {
 
     /// With another scratch directory.
     fn dump_files_in(&self, scratch: &Path, name: &str, more: &[&str]) -> Done {
+        self.files_dump(scratch, name, more).run()
+    }
+
+    /// The command line of such a dump.
+    fn files_dump(&self, scratch: &Path, name: &str, more: &[&str]) -> Tool {
         Tool::new(["dump", "--json", "--chunk-size", "64k", "--from-files"])
             .arg(self.server.datadir())
             .arg("--to")
@@ -71,7 +79,16 @@ impl Scene {
             .arg("--scratch")
             .arg(scratch)
             .args(more.iter().copied())
-            .run()
+    }
+
+    /// The command line that restores files that were stored.
+    fn files_restore(&self, from: &str, to: &Path) -> Tool {
+        Tool::new(["snapshot", "restore"])
+            .arg(self.path(from))
+            .arg("--datadir")
+            .arg(to)
+            .arg("--mysqld")
+            .arg(&self.program)
     }
 
     /// Stores the files of the server, which does not run.
@@ -383,12 +400,7 @@ fn a_commit_that_only_the_binary_log_has_is_there(kind: Kind) {
     refused(copied.arg(datadir.join("archive")).run());
     let repository = Tool::new(["init"]).arg(datadir.join("backups"));
     refused(repository.run());
-    let restored = Tool::new(["snapshot", "restore"])
-        .arg(scene.path("copied"))
-        .arg("--datadir")
-        .arg(datadir.join("restored"))
-        .arg("--mysqld")
-        .arg(&scene.program);
+    let restored = scene.files_restore("copied", &datadir.join("restored"));
     refused(restored.run());
     let loaded = Tool::new(["load", "--no-defaults"])
         .arg(scene.path("recovered"))

@@ -6,7 +6,6 @@ mod scene;
 use crate::kit::each_kind;
 use crate::kit::fixtures::{all_tables_scripts, fixture};
 use crate::kit::{Tool, own_server};
-use rustix::process::Signal;
 use scene::{Scene, definitions, state};
 use testkit::Kind;
 
@@ -366,11 +365,7 @@ fn a_rescue_that_ends_early_looks_like_none(kind: Kind) {
         // And the directory is not overwritten.
         rescue("killed").run().code(10);
         scene.remove("killed");
-        let run = rescue("stopped").env("PENSTOCK_STOP_AT", place).start();
-        run.until_stopped();
-        run.signal(Signal::INT);
-        run.signal(Signal::CONT);
-        run.wait().code(9);
+        rescue("stopped").interrupted_at(place).code(9);
         assert!(!scene.archive("stopped").exists(), "{place}");
         assert_eq!(state(&datadir), before, "{place}");
     }

@@ -39,8 +39,7 @@ fn under_writes(scene: &mut Scene, method: &str) {
 
 each_kind!(files_that_are_cloned_are_of_one_moment; mysql, mariadb, mariadb118);
 fn files_that_are_cloned_are_of_one_moment(kind: Kind) {
-    if let Some(mut scene) = Scene::on("xfs", kind, false) {
-        scene.fill();
+    if let Some(mut scene) = Scene::for_method("reflink", kind) {
         under_writes(&mut scene, "reflink");
     }
 }
@@ -68,8 +67,7 @@ fn a_redo_log_that_is_written_over_meanwhile_is_noticed(kind: Kind) {
 
 each_kind!(a_subvolume_is_of_one_moment; mysql, mariadb);
 fn a_subvolume_is_of_one_moment(kind: Kind) {
-    if let Some(mut scene) = Scene::on("btrfs", kind, true) {
-        scene.fill();
+    if let Some(mut scene) = Scene::for_method("btrfs", kind) {
         under_writes(&mut scene, "btrfs");
     }
 }
@@ -79,8 +77,7 @@ fn a_clone_of_the_plugin_shows_its_position_when_it_is_recovered() {
     if let Some(mut scene) = Scene::anywhere(Kind::MySql) {
         let e = scene.take("clone", "to", &[]).run().code(7);
         e.says(&["INSTALL PLUGIN clone"]);
-        let sql = "INSTALL PLUGIN clone SONAME 'mysql_clone.so'";
-        scene.server.client(sql).expect("the plugin");
+        scene.load_clone();
         scene.fill();
         let done = scene.take("clone", "to", &[]).run().code(3);
         done.says(&["table `shop`.`w` uses MyISAM"]);
@@ -93,12 +90,7 @@ fn a_clone_of_the_plugin_shows_its_position_when_it_is_recovered() {
 
 #[test]
 fn a_copy_of_mariadb_backup_is_prepared() {
-    if !std::path::Path::new("/usr/bin/mariadb-backup").exists() {
-        testkit::skip("mariadb-backup", "mariadb-backup is not installed");
-        return;
-    }
-    if let Some(mut scene) = Scene::anywhere(Kind::MariaDb) {
-        scene.fill();
+    if let Some(mut scene) = Scene::for_method("copy", Kind::MariaDb) {
         under_writes(&mut scene, "copy");
     }
 }

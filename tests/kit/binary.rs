@@ -204,6 +204,16 @@ impl Tool {
         self.start().wait()
     }
 
+    /// Runs it up to a failpoint, and has it get a Ctrl-C there.
+    #[track_caller]
+    pub fn interrupted_at(self, place: &str) -> Done {
+        let run = self.env("PENSTOCK_STOP_AT", place).start();
+        run.until_stopped();
+        run.signal(rustix::process::Signal::INT);
+        run.signal(rustix::process::Signal::CONT);
+        run.wait()
+    }
+
     /// Starts it.
     pub fn start(self) -> Running {
         self.begin(Stream::read)

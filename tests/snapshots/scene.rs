@@ -4,7 +4,7 @@ use crate::kit::Tool;
 use crate::kit::mounted::Mounted;
 use crate::kit::waiting::until;
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -62,6 +62,33 @@ impl Scene {
         let setup = Setup::new(kind).expect("a set-up");
         let server = setup.tcp().args(ARGS).start().expect("a server");
         Some(Scene::of(kind, server, None))
+    }
+
+    /// Where a method can be tried, with tables; `None` if it cannot.
+    pub fn for_method(method: &str, kind: Kind) -> Option<Scene> {
+        let mut scene = match method {
+            "reflink" => Scene::on("xfs", kind, false)?,
+            "btrfs" => Scene::on("btrfs", kind, true)?,
+            "copy" if !Path::new("/usr/bin/mariadb-backup").exists() => {
+                testkit::skip("mariadb-backup", "mariadb-backup is not installed");
+                return None;
+            }
+            _ => Scene::anywhere(kind)?,
+        };
+        scene.fill();
+        if method == "clone" {
+            scene.load_clone();
+            // The plugin copies no rows of another engine.
+            let sql = "ALTER TABLE shop.w ENGINE = InnoDB";
+            scene.server.client(sql).expect("another engine");
+        }
+        Some(scene)
+    }
+
+    /// Loads the CLONE plugin.
+    pub fn load_clone(&self) {
+        let sql = "INSTALL PLUGIN clone SONAME 'mysql_clone.so'";
+        self.server.client(sql).expect("the plugin");
     }
 
     fn of(kind: Kind, server: Server, mounted: Option<Mounted>) -> Scene {

@@ -48,7 +48,6 @@ fn meanwhile(scene: &Scene, run: usize, work: impl FnOnce(&Scene) -> Done) -> Do
 
 /// A dump of a snapshot, and not its files.
 fn dumped_under_tpcc(scene: &mut Scene, method: &str) {
-    scene.fill();
     bench(scene, &scene.server, "load")
         .args(["--warehouses", "1"])
         .run()
@@ -62,13 +61,13 @@ fn dumped_under_tpcc(scene: &mut Scene, method: &str) {
     }
 }
 
-fn under_tpcc(scene: &mut Scene, method: &str) {
-    scene.fill();
-    // The CLONE plugin copies no rows of it.
-    scene
-        .server
-        .client("ALTER TABLE shop.w ENGINE = InnoDB")
-        .expect("another engine");
+fn under_tpcc(method: &str, kind: Kind) {
+    if !thorough() {
+        return;
+    }
+    let Some(scene) = &mut Scene::for_method(method, kind) else {
+        return;
+    };
     bench(scene, &scene.server, "load")
         .args(["--warehouses", "1"])
         .run()
@@ -89,11 +88,21 @@ fn under_tpcc(scene: &mut Scene, method: &str) {
 
 each_kind!(clones_of_files_under_tpcc; mysql, mariadb);
 fn clones_of_files_under_tpcc(kind: Kind) {
-    if thorough()
-        && let Some(mut scene) = Scene::on("xfs", kind, false)
-    {
-        under_tpcc(&mut scene, "reflink");
-    }
+    under_tpcc("reflink", kind);
+}
+
+each_kind!(subvolumes_under_tpcc; mysql, mariadb);
+fn subvolumes_under_tpcc(kind: Kind) {
+    under_tpcc("btrfs", kind);
+}
+
+each_kind!(copies_by_the_server_under_tpcc; mysql, mariadb);
+fn copies_by_the_server_under_tpcc(kind: Kind) {
+    let method = match kind {
+        Kind::MySql => "clone",
+        _ => "copy",
+    };
+    under_tpcc(method, kind);
 }
 
 each_kind!(dumps_of_snapshots_under_tpcc; mysql, mariadb);
@@ -101,38 +110,9 @@ fn dumps_of_snapshots_under_tpcc(kind: Kind) {
     if !thorough() {
         return;
     }
-    for (file_system, method) in [("xfs", "reflink"), ("btrfs", "btrfs")] {
-        if let Some(mut scene) = Scene::on(file_system, kind, method == "btrfs") {
+    for method in ["reflink", "btrfs"] {
+        if let Some(mut scene) = Scene::for_method(method, kind) {
             dumped_under_tpcc(&mut scene, method);
         }
-    }
-}
-
-each_kind!(subvolumes_under_tpcc; mysql, mariadb);
-fn subvolumes_under_tpcc(kind: Kind) {
-    if thorough()
-        && let Some(mut scene) = Scene::on("btrfs", kind, true)
-    {
-        under_tpcc(&mut scene, "btrfs");
-    }
-}
-
-each_kind!(copies_by_the_server_under_tpcc; mysql, mariadb);
-fn copies_by_the_server_under_tpcc(kind: Kind) {
-    if !thorough()
-        || kind == Kind::MariaDb && !std::path::Path::new("/usr/bin/mariadb-backup").exists()
-    {
-        return;
-    }
-    let Some(mut scene) = Scene::anywhere(kind) else {
-        return;
-    };
-    match kind {
-        Kind::MySql => {
-            let sql = "INSTALL PLUGIN clone SONAME 'mysql_clone.so'";
-            scene.server.client(sql).expect("the plugin");
-            under_tpcc(&mut scene, "clone");
-        }
-        _ => under_tpcc(&mut scene, "copy"),
     }
 }

@@ -384,6 +384,7 @@ fn crash(
 ) -> Conn {
     let mut open = session(server);
     run(&mut open, "BEGIN");
+    run(&mut open, "DELETE FROM t.a WHERE `id` % 5 = 0");
     for change in random.changes(made) {
         // A column may be gone by now.
         let _ = open.execute(change.replace("{t}", "t.a"));
@@ -397,6 +398,7 @@ fn crash(
     run(&mut other, "INSERT INTO t.other VALUES (1)");
     if random.number(2) == 0 {
         // Pages of changes that are never committed are in the files.
+        run(&mut other, "SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0");
         run(&mut other, "SET GLOBAL innodb_max_dirty_pages_pct = 0");
         std::thread::sleep(Duration::from_millis(300));
     }

@@ -2,7 +2,6 @@
 
 use super::scene::{COLD, HOT, Scene};
 use crate::kit::{Tool, both};
-use rustix::process::Signal;
 use std::fs;
 use std::path::Path;
 use testkit::Setup;
@@ -156,12 +155,8 @@ fn a_load_of_a_list_is_aborted_or_put_back(scene: &mut Scene) {
     assert!(own_list(scene) == list, "the server's own list");
 
     // A stop: the server aborts what it has not loaded by then.
-    let run = load(scene, &scene.file()).env("PENSTOCK_STOP_AT", "a load of a list has begun#1");
-    let run = run.start();
-    run.until_stopped();
-    run.signal(Signal::INT);
-    run.signal(Signal::CONT);
-    run.wait().code(9).says(&["the server no longer loads"]);
+    let stopped = load(scene, &scene.file()).interrupted_at("a load of a list has begun#1");
+    stopped.code(9).says(&["the server no longer loads"]);
     let sql = "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_load_status'";
     let said = scene
         .server

@@ -60,9 +60,7 @@ pub(crate) fn output(mut command: Command, stops: Option<&Run>) -> Result<String
         .stderr(Stdio::piped())
         .spawn()
         .map_err(cannot)?;
-    if stops.is_some() {
-        failpoint::reached("a program that copies runs");
-    }
+    failpoint::reached("a program runs");
     let (out, said) = (child.stdout.take(), child.stderr.take());
     let (status, out, said) = std::thread::scope(|scope| {
         let out = scope.spawn(|| text(out));

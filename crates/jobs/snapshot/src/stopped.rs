@@ -95,11 +95,10 @@ impl Stopped {
                 .settings
                 .insert("innodb_log_file_size".to_owned(), size.to_string());
         }
-        if let Ok(space) = innodb::read::Tablespace::open(&*self.system) {
-            let size = space.page_size().to_string();
+        if let Some(size) = innodb::read::page_size(&*self.system) {
             manifest
                 .settings
-                .insert("innodb_page_size".to_owned(), size);
+                .insert("innodb_page_size".to_owned(), size.to_string());
         }
         "the server does not run".clone_into(&mut manifest.locks.mode);
         match self.logs.as_slice() {

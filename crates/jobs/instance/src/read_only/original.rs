@@ -82,8 +82,7 @@ impl Original {
 
     /// Bytes of its pages, as its system tablespace says.
     pub(super) fn page_size(&self) -> Option<usize> {
-        let space = innodb::read::Tablespace::open(&self.system).ok()?;
-        Some(space.page_size())
+        innodb::read::page_size(&self.system)
     }
 
     /// The last binary log and its size: where a server that is started on it, or a replica of it, goes on. `None` if the

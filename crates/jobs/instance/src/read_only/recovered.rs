@@ -71,7 +71,7 @@ pub fn recover(
         options,
         Purpose::Recover(index),
     )?;
-    failpoint::reached("a copy is recovered");
+    failpoint::reached("a server recovers the copy");
     let mut conn = connect::untracked(&process.wire())?;
     wait_for_rollback(run, &mut conn)?;
     let asked = logs.as_ref().is_some_and(BinaryLogs::are_asked);

@@ -98,6 +98,11 @@ fn has_key(first: &[u8]) -> bool {
     first.get(at..at + MAGIC.len()) == Some(&MAGIC) && first.get(at + MAGIC.len()) == Some(&1)
 }
 
+/// Bytes of a page of this file, which all files of a server share; `None`: it is no tablespace that can be read.
+pub fn page_size(file: &dyn Bytes) -> Option<usize> {
+    Tablespace::open(file).ok().map(|space| space.size)
+}
+
 impl<'f> Tablespace<'f> {
     /// A file, by its first page.
     pub fn open(bytes: &'f dyn Bytes) -> Result<Tablespace<'f>, Error> {

@@ -46,7 +46,7 @@ pub fn bytes_of_character(charset: &str) -> Option<u8> {
 
 pub use entries::Entries;
 pub use error::Error;
-pub use file::{Bytes, Tablespace, Window};
+pub use file::{Bytes, Tablespace, Window, page_size};
 pub use leaves::{Leaf, Leaves};
 pub use prefix::Cut;
 pub use rows::{Rows, Salvaged};
