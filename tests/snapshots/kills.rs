@@ -4,6 +4,7 @@
 use super::scene::{Scene, nothing_locked};
 use crate::kit::mounted::Mounted;
 use crate::kit::{each_kind, few};
+use rustix::process::{Pid, Signal, kill_process};
 use testkit::Kind;
 
 /// Where a snapshot can be killed.
@@ -82,6 +83,32 @@ fn what_a_killed_snapshot_left_is_found_and_removed(kind: Kind) {
         scene.take(method, "to", &[]).run().ok();
         scene.nothing_left(&["to"]);
     }
+}
+
+/// mariadb-backup does not notice that the run has gone which began it.
+#[test]
+fn a_copy_that_outlives_its_run_is_ended() {
+    let Some(scene) = Scene::for_method("copy", Kind::MariaDb) else {
+        return;
+    };
+    let take = scene.take("copy", "to", &[]);
+    let run = take.env("PENSTOCK_STOP_AT", "a program runs#1").start();
+    run.until_stopped();
+    // It waits for an answer of the server, however fast the machine is.
+    let server = scene.server.pid().and_then(|pid| i32::try_from(pid).ok());
+    let server = server.and_then(Pid::from_raw).expect("a server");
+    kill_process(server, Signal::STOP).expect("it stops");
+    run.signal(Signal::KILL);
+    run.wait().code(137);
+    let copied = scene.copying();
+    let cleaned = scene.tool(&["snapshot", "clean"]).run();
+    let left = scene.copying();
+    kill_process(server, Signal::CONT).expect("it goes on");
+    assert!(copied.is_some(), "it outlives the run");
+    cleaned.ok();
+    assert_eq!(left, None);
+    let _ = std::fs::remove_dir_all(scene.path("to"));
+    scene.nothing_left(&[]);
 }
 
 each_kind!(a_snapshot_that_is_stopped_leaves_nothing; mysql, mariadb);

@@ -233,7 +233,20 @@ impl Scene {
         setup.start().expect("a server on restored files")
     }
 
-    /// No snapshot, mount, lock or login file is left; only these names are in the scene's directory beside its own.
+    /// The process of a program that copies files to a snapshot.
+    pub fn copying(&self) -> Option<i32> {
+        let datadir = self.server.datadir();
+        let beside = datadir.parent().expect("a parent").display().to_string();
+        let processes = std::fs::read_dir("/proc").expect("processes").flatten();
+        let mut numbers = processes.filter_map(|e| e.file_name().to_str()?.parse().ok());
+        numbers.find(|pid: &i32| {
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let line = String::from_utf8_lossy(&line).into_owned();
+            line.contains(&format!("={beside}/penstock-snapshot-"))
+        })
+    }
+
+    /// No snapshot, mount, program, lock or login file is left; only these names are in the scene's directory beside its own.
     #[track_caller]
     pub fn nothing_left(&self, stored: &[&str]) {
         let listed = self
@@ -242,12 +255,13 @@ impl Scene {
             .ok()
             .summary();
         assert_eq!(listed["snapshots"], Value::Array(Vec::new()));
-        let beside = self.server.datadir();
-        let beside = std::fs::read_dir(beside.parent().expect("a parent")).expect("a directory");
-        for entry in beside.flatten() {
+        let datadir = self.server.datadir();
+        let beside = datadir.parent().expect("a parent");
+        for entry in std::fs::read_dir(beside).expect("a directory").flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             assert!(!name.starts_with("penstock-snapshot-"), "{name} is left");
         }
+        assert_eq!(self.copying(), None, "a program is left");
         for name in ["to", "back"] {
             assert_eq!(self.path(name).exists(), stored.contains(&name), "{name}");
         }

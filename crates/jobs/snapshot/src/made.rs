@@ -8,6 +8,7 @@ use crate::local;
 use crate::record::{Content, Record};
 use crate::volume::Volume;
 use base::{Error, Kind, Result, failpoint};
+use instance::managed::end_within;
 use run::Run;
 use run::state::storage;
 use std::fs::DirBuilder;
@@ -179,18 +180,26 @@ pub(crate) fn undo(content: &Content) -> Result<()> {
         volume.remove()?;
     }
     match content.method {
-        Method::Clone | Method::Copy => remove_written(&content.directory, content.method),
+        Method::Clone => remove_cloned(&content.directory),
+        // What a killed run began goes on copying, and makes directories again.
+        Method::Copy if !content.kept && !end_within(&content.directory) => {
+            let what = format!(
+                "mariadb-backup still writes to {}",
+                content.directory.display()
+            );
+            Err(Error::new(Kind::Failed, base::units::printable(&what))
+                .hint("end that process, then run penstock snapshot clean again"))
+        }
         _ => remove(&content.directory),
     }
 }
 
-/// How long others may go on writing to a snapshot after the run that asked for it has gone.
-const WRITES: Duration = Duration::from_secs(20);
+/// How long a server may go on cloning after its client has gone.
+const CLONES: Duration = Duration::from_secs(20);
 
-/// Removes what others write: neither a server that clones itself nor mariadb-backup notices at once that nobody waits for
-/// it any more, and both make directories again.
-fn remove_written(directory: &Path, method: Method) -> Result<()> {
-    let end = Instant::now() + WRITES;
+/// Removes what a server clones itself to: it does not notice at once that its client has gone, and makes directories again.
+fn remove_cloned(directory: &Path) -> Result<()> {
+    let end = Instant::now() + CLONES;
     loop {
         let removed = remove(directory);
         // Between two files it has none open.
@@ -202,19 +211,13 @@ fn remove_written(directory: &Path, method: Method) -> Result<()> {
             return Ok(());
         }
         if Instant::now() > end {
-            let Some(pid) = local::used_by(directory) else {
+            let Some(_) = local::used_by(directory) else {
                 return removed;
             };
-            let (writer, way) = match method {
-                Method::Clone => (
-                    "the server still clones itself to".to_owned(),
-                    "KILL its session (SELECT state, pid FROM performance_schema.clone_status)",
-                ),
-                _ => (format!("process {pid} still writes to"), "end that process"),
-            };
-            let what = format!("{writer} {}", directory.display());
-            return Err(Error::new(Kind::Storage, base::units::printable(&what))
-                .hint(format!("{way}, then run penstock snapshot clean again")));
+            let what = format!("the server still clones itself to {}", directory.display());
+            return Err(Error::new(Kind::Storage, base::units::printable(&what)).hint(
+                "KILL its session (SELECT state, pid FROM performance_schema.clone_status), then run penstock snapshot clean again",
+            ));
         }
     }
 }

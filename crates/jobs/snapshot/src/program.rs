@@ -44,8 +44,8 @@ pub(crate) fn run<S: AsRef<OsStr>>(
 
 /// The same for a command that is put together already; with a run, a stop of it ends the program.
 ///
-/// The terminal's Ctrl-C does not reach it: what is being removed is removed. If this process is killed, the program ends
-/// with the next line that it says, because nobody reads it.
+/// The terminal's Ctrl-C does not reach it: what is being removed is removed. If this process is killed, the program goes
+/// on to its end: `made` knows which can be at work.
 pub(crate) fn output(mut command: Command, stops: Option<&Run>) -> Result<String> {
     let shown = shown(&command);
     let cannot =

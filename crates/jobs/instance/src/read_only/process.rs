@@ -240,7 +240,7 @@ fn arguments(
     purpose: Purpose<'_>,
 ) -> Vec<OsString> {
     let mariadb = original.is_mariadb();
-    // Option files are those of other servers.
+    // Option files are those of other servers, and so is mysqld-auto.cnf, which this keeps away, too.
     let mut list: Vec<OsString> = vec!["--no-defaults".into(), option("--datadir=", datadir)];
     list.extend(user.map(|uid| format!("--user={uid}").into()));
     list.extend([
@@ -286,8 +286,6 @@ fn arguments(
             "--performance-schema=OFF",
             "--secure-file-priv=NULL",
             "--innodb-use-native-aio=OFF",
-            // mysqld-auto.cnf is no option file to --no-defaults: it may name a log of the original, or much memory.
-            "--persisted-globals-load=OFF",
             // The dictionary has the paths of the originals; files that were moved could not be entered.
             "--innodb-validate-tablespace-paths=OFF",
             // Notes: transactions that were prepared (`names_prepared`).
