@@ -82,8 +82,7 @@ fn a_clone_of_the_plugin_shows_its_position_when_it_is_recovered() {
         let done = scene.take("clone", "to", &[]).run().code(3);
         done.says(&["table `shop`.`w` uses MyISAM"]);
         std::fs::remove_dir_all(scene.path("to")).expect("removed");
-        let sql = "ALTER TABLE shop.w ENGINE = InnoDB";
-        scene.server.client(sql).expect("another engine");
+        scene.only_innodb();
         under_writes(&mut scene, "clone");
     }
 }
@@ -92,6 +91,11 @@ fn a_clone_of_the_plugin_shows_its_position_when_it_is_recovered() {
 fn a_copy_of_mariadb_backup_is_prepared() {
     if let Some(mut scene) = Scene::for_method("copy", Kind::MariaDb) {
         under_writes(&mut scene, "copy");
+        // Of an engine without a log its copy may be torn.
+        let sql = "ALTER TABLE shop.w ENGINE = MyISAM";
+        scene.server.client(sql).expect("another engine");
+        let done = scene.take("copy", "to", &[]).run().code(3);
+        done.says(&["table `shop`.`w` uses MyISAM", "may be corrupt"]);
     }
 }
 

@@ -78,11 +78,17 @@ impl Scene {
         scene.fill();
         if method == "clone" {
             scene.load_clone();
-            // The plugin copies no rows of another engine.
-            let sql = "ALTER TABLE shop.w ENGINE = InnoDB";
-            scene.server.client(sql).expect("another engine");
+        }
+        if matches!(method, "clone" | "copy") {
+            scene.only_innodb();
         }
         Some(scene)
+    }
+
+    /// The server's own ways do not copy tables of other engines as they are.
+    pub fn only_innodb(&self) {
+        let sql = "ALTER TABLE shop.w ENGINE = InnoDB";
+        self.server.client(sql).expect("another engine");
     }
 
     /// Loads the CLONE plugin.

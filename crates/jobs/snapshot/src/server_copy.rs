@@ -49,9 +49,28 @@ pub(crate) fn can_clone(conn: &mut Conn, id: &server::Identity) -> Result<()> {
 
 /// Tables whose rows the plugin does not copy: it knows InnoDB alone.
 pub(crate) fn not_cloned(conn: &mut Conn) -> Result<Vec<String>> {
-    let sql = "SELECT table_schema, table_name, engine FROM information_schema.tables \
-               WHERE table_type = 'BASE TABLE' AND engine <> 'InnoDB' \
-               AND table_schema NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema')";
+    let why = "the CLONE plugin copies it without rows";
+    named(conn, "engine <> 'InnoDB'", why)
+}
+
+/// Tables that mariadb-backup may copy while a session writes to them, so that what is restored is corrupt: those of engines
+/// without a log. Seen with 10.11: under writes, two of some twenty copies of a MyISAM table had more rows than their index.
+pub(crate) fn copied_without_log(conn: &mut Conn) -> Result<Vec<String>> {
+    let why = "if it was written to meanwhile, its copy may be corrupt";
+    named(
+        conn,
+        "engine IN ('MyISAM', 'MRG_MyISAM', 'CSV', 'ARCHIVE')",
+        why,
+    )
+}
+
+/// Names tables of users by their engine.
+fn named(conn: &mut Conn, engines: &str, why: &str) -> Result<Vec<String>> {
+    let sql = format!(
+        "SELECT table_schema, table_name, engine FROM information_schema.tables \
+         WHERE table_type IN ('BASE TABLE', 'SYSTEM VERSIONED') AND {engines} \
+         AND table_schema NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema')"
+    );
     let rows = conn
         .fetch(sql)
         .map_err(|e| failure::wire("cannot look for tables of other engines", e))?;
@@ -61,10 +80,7 @@ pub(crate) fn not_cloned(conn: &mut Conn) -> Result<Vec<String>> {
     };
     let named = |r: &Vec<Option<Vec<u8>>>| {
         let table = server::quote::qualified(&text(r.first()), &text(r.get(1)));
-        printable(&format!(
-            "table {table} uses {}: the CLONE plugin copies it without rows",
-            text(r.get(2))
-        ))
+        printable(&format!("table {table} uses {}: {why}", text(r.get(2))))
     };
     Ok(rows.iter().map(named).collect())
 }

@@ -219,6 +219,7 @@ fn running(
             made
         }
         Method::Copy if id.is_mariadb() => {
+            manifest.exceptions = server_copy::copied_without_log(&mut conn)?;
             let made = Made::begin(run, &plan, None, root)?;
             manifest.position =
                 server_copy::mariadb_backup(run, server, &made.directory(), options.threads)?;
