@@ -5,8 +5,10 @@
 //! then instantly a column `a INT DEFAULT 42` and 50 rows, then without `n` and 50 rows; every row with an
 //! `id` that ends in 3 is deleted. `myjson` has JSON documents that were updated in part.
 
+use super::chain::{Chain, info};
 use super::mariadb::{Defined, Definition, Key, KeyKind};
 use super::nodes::{self, Nodes};
+use super::record::{Found, Records, Span};
 use super::sdi::Sdi;
 use super::types::{Server, Type};
 use super::{Column, Entries, Error, Leaves, Rows, Table, Tablespace, Values, mariadb};
@@ -92,17 +94,21 @@ fn table(space: &Tablespace<'_>, of_maria: bool) -> Result<Table, Error> {
 fn read(file: &impl super::Bytes, of_maria: bool) -> Result<Vec<Vec<u8>>, Error> {
     let space = Tablespace::open(file)?;
     let table = table(&space, of_maria)?;
-    let leaves = Leaves::of(&space, &table.clustered, table.redundant)?;
+    rows(&space, &table)
+}
+
+fn rows(space: &Tablespace<'_>, table: &Table) -> Result<Vec<Vec<u8>>, Error> {
+    let leaves = Leaves::of(space, &table.clustered, table.redundant)?;
     let columns: Vec<usize> = (0..table.columns.len()).collect();
-    let mut rows = Rows::new(&space, &table, leaves.id, &columns)?.deriving(&table.secondary)?;
+    let mut rows = Rows::new(space, table, leaves.id, &columns)?.deriving(&table.secondary)?;
     let mut all = Vec::new();
     rows.scan(&leaves.all, |row| {
         all.push(row.to_vec());
         Ok::<_, Error>(())
     })?;
     for (index, wanted) in rows.derived() {
-        let leaves = Leaves::of(&space, index, table.redundant)?;
-        let found = Entries::of_index(&space, &table, index, leaves.id, &leaves.all)?;
+        let leaves = Leaves::of(space, index, table.redundant)?;
+        let found = Entries::of_index(space, table, index, leaves.id, &leaves.all)?;
         if found != wanted {
             return Err(Error::Definition(format!("index {} differs", index.name)));
         }
@@ -211,6 +217,78 @@ fn flipped_bits_are_noticed_or_harmless() {
             file[at] ^= bit;
         }
         assert!(noticed > 100, "{name}: {noticed}");
+    }
+}
+
+/// An index is the rows' own if its values are theirs: damage in an entry under a right checksum, as a builder's mistake
+/// would leave it, is noticed in every byte of every entry, its length and its NULL flags too.
+#[test]
+fn an_entry_that_differs_is_noticed_under_a_right_checksum() {
+    for (name, format) in [("mynone", Format::MySql), ("ma16", Format::MariaDb)] {
+        let (_, packed) = FILES.into_iter().find(|f| f.0 == name).expect("a fixture");
+        let mut file = unpacked(packed);
+        let table = {
+            let space = Tablespace::open(&file).expect("a tablespace");
+            let mut table = table(&space, format == Format::MariaDb).expect("a table");
+            if format == Format::MariaDb {
+                // The server's dictionary has the root; here it is the page behind the clustered index's.
+                let (key, root) = (&definition().keys[1], table.clustered.root + 1);
+                table.secondary = vec![mariadb::secondary(&table, key, root).expect("an index")];
+            }
+            assert!(rows(&space, &table).expect("rows") == wanted(), "{name}");
+            table
+        };
+        let index = &table.secondary[0];
+        let mut places = Vec::new();
+        {
+            let space = Tablespace::open(&file).expect("a tablespace");
+            let leaves = Leaves::of(&space, index, table.redundant).expect("leaves");
+            let records = Records::of(index, table.redundant);
+            for leaf in &leaves.all {
+                let page = leaf.page as usize * SIZE..(leaf.page as usize + 1) * SIZE;
+                let mut chain = Chain::of(&file[page.clone()]);
+                while let Some(at) = chain.next().expect("an entry") {
+                    if chain.info(at) & info::DELETED != 0 {
+                        continue;
+                    }
+                    let mut spans = records.spans();
+                    let read = records.leaf(&file[page.clone()], at, &mut spans);
+                    read.expect("an entry");
+                    let length = |span: &Span| match span.of(&file[page.clone()]) {
+                        Found::Whole(bytes) => bytes.len(),
+                        _ => 0,
+                    };
+                    let values: usize = spans.iter().map(length).sum();
+                    places.extend((at..at + values).map(|at| (page.start, page.start + at, 0xff)));
+                    // Before the five bytes of the header: the flags of NULL, then the length of `v`.
+                    let header = page.start + at - 5;
+                    places.push((page.start, header, info::DELETED));
+                    places.push((page.start, header - 1, 1));
+                    if matches!(spans[0].of(&file[page.clone()]), Found::Whole(_)) {
+                        places.push((page.start, header - 2, 0xff));
+                    }
+                }
+            }
+        }
+        assert!(places.len() > 360 * 6, "{name}: {}", places.len());
+        for (n, (page, at, bits)) in places.into_iter().enumerate() {
+            let bit = match bits {
+                0xff => 1 << (n % 8),
+                bit => bit,
+            };
+            let flip = |file: &mut Vec<u8>| {
+                file[at] ^= bit;
+                format.seal(&mut file[page..page + SIZE]);
+            };
+            flip(&mut file);
+            let space = Tablespace::open(&file).expect("a tablespace");
+            let why = rows(&space, &table).err().map(|e| e.to_string());
+            let why = why.unwrap_or_else(|| panic!("{name}: byte {at}, bit {bit:#x}"));
+            assert!(!why.contains("checksum"), "{name}: {why}");
+            flip(&mut file);
+        }
+        let space = Tablespace::open(&file).expect("a tablespace");
+        assert!(rows(&space, &table).expect("rows") == wanted(), "{name}");
     }
 }
 
