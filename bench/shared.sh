@@ -168,6 +168,17 @@ best_target() {
     fi
 }
 
+# follow SOURCE_SOCKET PORT REPLICA_SOCKET: points a server at another as its source, from where its binary log begins; it
+# does not start to replicate.
+follow() {
+    local source=$1 port=$2 replica=$3 to
+    to="CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT=$port, MASTER_USER='follower', MASTER_PASSWORD='follower'"
+    [[ $FLAVOUR == mariadb ]] || to="CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT=$port, SOURCE_USER='follower', SOURCE_PASSWORD='follower', GET_SOURCE_PUBLIC_KEY=1"
+    testkit sql --socket "$source" "CREATE USER follower@'%' IDENTIFIED BY 'follower'" >"$WORK/out"
+    testkit sql --socket "$source" "GRANT REPLICATION SLAVE ON *.* TO follower@'%'" >"$WORK/out"
+    testkit sql --socket "$replica" "$to" >"$WORK/out"
+}
+
 # ---------------------------------------------------------------- recordings
 
 # new_recording BENCH KIND: moves earlier recordings of this kind into bench/BENCH/history and sets RECORDING to the

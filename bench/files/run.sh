@@ -4,7 +4,7 @@
 # shellcheck disable=SC2034,SC2153,SC2154 # variables of ./dev, of bench/shared.sh and of bench/machine.sh
 
 bench_files() {
-    local flavour=mysql warehouses=10 runs=3 kind program socket='' pid=0 args
+    local flavour=mysql warehouses=10 runs=3 kind program socket='' pid=0 port='' args
     options files 'flavour warehouses runs' "$@"
     # shellcheck source=bench/machine.sh
     source bench/machine.sh
@@ -28,6 +28,11 @@ bench_files() {
     record fact data "TPC-C: $(as_count "$rows") rows, $((bytes / 1000000)) MB as text"
     testkit drain --socket "$SOURCE_SOCKET" --schema tpcc >"$WORK/out"
 
+    # It replicates from a server that has nothing, so that its applier can be stopped.
+    read_values < <(testkit server up "$FLAVOUR" --dir "$WORK/upstream" --port -- --server-id=2 --log-bin=binlog)
+    follow "$socket" "$port" "$SOURCE_SOCKET"
+    testkit sql --socket "$SOURCE_SOCKET" 'START REPLICA' >"$WORK/out"
+
     # shellcheck source=bench/rows/run.sh
     source bench/rows/run.sh
     for ((RUN = 1; RUN <= runs; RUN++)); do
@@ -36,6 +41,7 @@ bench_files() {
         drain_run "$(files_group zstd:1)" 'limit: rows read by 2 connections' 2
         files_dumps 'penstock dump, by SQL' "$SOURCE_PID" --socket "$SOURCE_SOCKET" --user root
         files_dumps 'penstock dump --from-snapshot' "$SOURCE_PID" --socket "$SOURCE_SOCKET" --user root --from-snapshot reflink --mysqld "$program"
+        files_dumps 'penstock dump --from-replica-files' "$SOURCE_PID" --socket "$SOURCE_SOCKET" --user root --from-replica-files
     done
     # Cleanly, and its files stay.
     testkit sql --socket "$SOURCE_SOCKET" SHUTDOWN >"$WORK/out"
@@ -47,6 +53,8 @@ bench_files() {
     # Files of MySQL describe themselves.
     [[ $FLAVOUR == mariadb ]] || files_pages order_line stock
     # The goals: times as fast, so a part of the time.
+    record goal "$(files_group none)" 'penstock dump --from-replica-files' 0.4 'penstock dump, by SQL'
+    record goal "$(files_group zstd:1)" 'penstock dump --from-replica-files' 0.63 'penstock dump, by SQL'
     record goal "$(files_group none)" 'penstock dump --from-files' 0.4 'penstock dump, by SQL'
     record goal "$(files_group zstd:1)" 'penstock dump --from-files' 0.63 'penstock dump, by SQL'
     kind=$FLAVOUR-tpcc

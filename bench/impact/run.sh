@@ -32,13 +32,9 @@ bench_impact() {
     [[ $place == "$WORK" ]] || at_end testkit server down --dir "$place/source"
     SOURCE_SOCKET=$socket
     if [[ $replica == yes ]]; then
-        local source_port=$port follow
+        local source_port=$port
         read_values < <(testkit server up "$FLAVOUR" --dir "$WORK/replica" -- --server-id=2 "${args[@]}")
-        follow="CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT=$source_port, MASTER_USER='follower', MASTER_PASSWORD='follower'"
-        [[ $FLAVOUR == mariadb ]] || follow="CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT=$source_port, SOURCE_USER='follower', SOURCE_PASSWORD='follower', GET_SOURCE_PUBLIC_KEY=1"
-        testkit sql --socket "$SOURCE_SOCKET" "CREATE USER follower@'%' IDENTIFIED BY 'follower'" >"$WORK/out"
-        testkit sql --socket "$SOURCE_SOCKET" "GRANT REPLICATION SLAVE ON *.* TO follower@'%'" >"$WORK/out"
-        testkit sql --socket "$socket" "$follow" >"$WORK/out"
+        follow "$SOURCE_SOCKET" "$source_port" "$socket"
         more+=(--replica "mysql://root@localhost/?socket=$socket")
     fi
     if [[ ${#method[@]} == 0 || "${method[*]}" == *mysqldump* || "${method[*]}" == *mariadb-dump* ]]; then

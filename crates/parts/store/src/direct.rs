@@ -52,6 +52,13 @@ pub fn is_refused(file: &File, e: &io::Error) -> bool {
     is_set(file) && e.raw_os_error() == Some(rustix::io::Errno::INVAL.raw_os_error())
 }
 
+/// Whether these bytes at this offset can be read or written with direct I/O.
+pub fn is_aligned(offset: u64, bytes: &[u8]) -> bool {
+    offset.is_multiple_of(ALIGNMENT as u64)
+        && bytes.len().is_multiple_of(ALIGNMENT)
+        && bytes.as_ptr().align_offset(ALIGNMENT) == 0
+}
+
 /// Writes all bytes at this offset; through the cache if direct I/O is refused.
 pub fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
     match file.write_all_at(bytes, offset) {

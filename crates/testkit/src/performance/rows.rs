@@ -53,6 +53,11 @@ pub(super) const FILES_ROWS: &[Row] = &[
         &["penstock dump --from-files"],
     ),
     row(
+        "penstock dump --from-replica-files",
+        Tool::Penstock(false),
+        &["penstock dump --from-replica-files"],
+    ),
+    row(
         "penstock dump --from-snapshot reflink",
         Tool::Penstock(false),
         &["penstock dump --from-snapshot"],

@@ -77,7 +77,7 @@ impl Runs {
                 table(FILES_ROWS, &packed, false)
             ),
             "Two workers. Here × is how many times as fast as penstock's own dump by SQL. `--from-files` reads the files of a server \
-             that was shut down, `--from-snapshot` takes a snapshot of one that runs and recovers a copy first.",
+             that was shut down, `--from-replica-files` those of a replica that runs, and `--from-snapshot` takes a snapshot of one that runs and recovers a copy first.",
         ));
         let verify = needed(VERIFY, newest(&self.rows, VERIFY, tpcc))?;
         out.push_str(&section(

@@ -49,7 +49,7 @@ pub struct Source<'a> {
     /// Threads at most.
     pub threads: usize,
     /// Shared with the other tables.
-    pub cpu_slots: &'a CpuSlots,
+    pub cpu_slots: &'a CpuSlots<'a>,
     /// The rank of this table among them.
     pub rank: usize,
 }
@@ -76,9 +76,7 @@ impl Source<'_> {
                         break;
                     }
                     let slot = self.cpu_slots.take(self.rank);
-                    self.counters.busy.add(1);
                     let sorted_run = self.chunk(at, builder.rows(first[at]));
-                    self.counters.busy.sub(1);
                     drop(slot);
                     let sorted_run =
                         sorted_run.inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
@@ -100,10 +98,7 @@ impl Source<'_> {
         })?;
         let done = base::lock::into_inner(done);
         let _slot = self.cpu_slots.take(self.rank);
-        self.counters.busy.add(1);
-        let pages = builder.finish(done);
-        self.counters.busy.sub(1);
-        Ok(pages?)
+        Ok(builder.finish(done)?)
     }
 
     /// The rows of a chunk, verified while they are read.

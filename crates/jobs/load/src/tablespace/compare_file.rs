@@ -11,11 +11,13 @@ use super::cpu_slots::CpuSlots;
 use super::datadir::storage_error;
 use super::targets::ImportTarget;
 use archive::RowDigest;
+use base::Result;
 use base::units::count;
-use base::{Counters, Result};
-use innodb::read::{Entries, Error, Index, Leaf, Leaves, Rows, Table, Tablespace, exported};
+use innodb::read::{Bytes, Entries, Error, Index, Leaf, Leaves, Rows, Table, Tablespace, exported};
 use run::Stop;
 use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,13 +33,11 @@ pub struct FileComparison<'a> {
     /// Threads at most.
     pub threads: usize,
     /// Shared with the tables that are built.
-    pub cpu_slots: &'a CpuSlots,
+    pub cpu_slots: &'a CpuSlots<'a>,
     /// The rank of this table among them.
     pub rank: usize,
     /// Whether to continue.
     pub stop: &'a Stop<'a>,
-    /// Counters of the phase.
-    pub counters: &'a Counters,
 }
 
 /// What one thread reads.
@@ -67,6 +67,33 @@ impl From<Error> for Ended {
     }
 }
 
+/// A file that is read around the page cache where that can be: its pages are needed once. While the disk reads, the
+/// reader's CPU slot is another's.
+struct Synced<'a> {
+    file: File,
+    direct: Option<File>,
+    cpu_slots: &'a CpuSlots<'a>,
+}
+
+impl Bytes for Synced<'_> {
+    fn length(&self) -> io::Result<u64> {
+        self.file.length()
+    }
+
+    fn read_at(&self, at: u64, to: &mut [u8]) -> io::Result<()> {
+        if let Some(direct) = &self.direct
+            && store::direct::is_aligned(at, to)
+        {
+            let read = || direct.read_exact_at(to, at);
+            match self.cpu_slots.lend(read) {
+                Err(e) if store::direct::is_refused(direct, &e) => {}
+                outcome => return outcome,
+            }
+        }
+        self.file.read_exact_at(to, at)
+    }
+}
+
 impl FileComparison<'_> {
     /// Compares the file at `path`; the inner error says how it differs.
     pub fn run(
@@ -75,10 +102,17 @@ impl FileComparison<'_> {
         path: &Path,
         synced: bool,
     ) -> Result<std::result::Result<u64, String>> {
-        let file = File::open(path).map_err(|e| storage_error("read", path, &e))?;
+        let open = || File::open(path).map_err(|e| storage_error("read", path, &e));
+        let mut file = Synced {
+            file: open()?,
+            direct: None,
+            cpu_slots: self.cpu_slots,
+        };
         if synced {
             // What was written is in the page cache, and would say nothing about the disk.
-            let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
+            let _ = rustix::fs::fadvise(&file.file, 0, None, rustix::fs::Advice::DontNeed);
+            let direct = open()?;
+            file.direct = store::direct::set(&direct, true).is_ok().then_some(direct);
         }
         match self.compare(target, &file) {
             Ok(outcome) => Ok(outcome),
@@ -91,12 +125,15 @@ impl FileComparison<'_> {
     fn compare(
         &self,
         target: &ImportTarget<'_>,
-        file: &File,
+        file: &Synced<'_>,
     ) -> std::result::Result<std::result::Result<u64, String>, Ended> {
-        let space = Tablespace::open(file)?;
+        let space = {
+            let _slot = self.cpu_slots.take(self.rank);
+            Tablespace::open(file)?
+        };
         let table = exported::table(&target.empty.exported, target.read.clone())?;
         let columns: Vec<usize> = (0..target.columns.len()).collect();
-        let found = self.read(&space, &table, &columns)?;
+        let found = self.read(&space, &table, &columns, file.direct.is_some())?;
         let mut wanted = RowDigest::new();
         for chunk in target.chunks() {
             match &chunk.row_digest {
@@ -130,7 +167,9 @@ impl FileComparison<'_> {
         space: &Tablespace<'_>,
         table: &'w Table,
         columns: &[usize],
+        lends: bool,
     ) -> std::result::Result<Found<'w>, Ended> {
+        let slot = self.cpu_slots.take(self.rank);
         let clustered = Leaves::of(space, &table.clustered, table.redundant)?;
         let mut derived: Vec<&Index> = Vec::new();
         let mut leaves = Vec::new();
@@ -144,6 +183,7 @@ impl FileComparison<'_> {
             }
             leaves.push((index, Leaves::of(space, index, table.redundant)?));
         }
+        drop(slot);
         let mut work: Vec<Work<'_>> = Vec::new();
         let of =
             |index, all: &'_ Leaves| -> Vec<(Option<&'w Index>, u64, std::ops::Range<usize>)> {
@@ -171,9 +211,7 @@ impl FileComparison<'_> {
         let job = || -> std::result::Result<(), Ended> {
             while let Some(work) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let _slot = self.cpu_slots.take(self.rank);
-                self.counters.busy.add(1);
                 let outcome = self.piece(space, table, columns, &derived, work, &found);
-                self.counters.busy.sub(1);
                 if outcome.is_err() {
                     next.store(usize::MAX / 2, Ordering::Relaxed);
                 }
@@ -181,7 +219,9 @@ impl FileComparison<'_> {
             }
             Ok(())
         };
-        let threads = self.threads.clamp(1, work.len().max(1));
+        // Half of them wait for the disk while the others read what it brought.
+        let each = if lends { 2 } else { 1 };
+        let threads = (each * self.threads).clamp(1, work.len().max(1));
         std::thread::scope(|scope| {
             let workers: Vec<_> = (0..threads).map(|_| scope.spawn(job)).collect();
             workers.into_iter().try_for_each(|w| {

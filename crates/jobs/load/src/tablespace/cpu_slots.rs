@@ -3,35 +3,43 @@
 //! The table that was begun first gets a free slot before the others, so that its import begins while the
 //! next table is still built.
 
+use base::Counters;
 use std::collections::BTreeSet;
 use std::sync::{Condvar, Mutex, PoisonError};
 
 /// The threads that wait, by rank and in the order of arrival.
 #[derive(Default)]
 struct Queue {
-    free: usize,
+    /// Below zero where threads that had lent theirs continue beside those that began meanwhile.
+    free: isize,
     next: u64,
     waiting: BTreeSet<(usize, u64)>,
 }
 
 /// The slots.
-pub struct CpuSlots {
+pub struct CpuSlots<'c> {
     queue: Mutex<Queue>,
     changed: Condvar,
+    count: isize,
+    /// Of the phase: how many slots are in use.
+    counters: &'c Counters,
 }
 
 /// A slot in use; free again when dropped.
-pub struct CpuSlot<'a>(&'a CpuSlots);
+pub struct CpuSlot<'a>(&'a CpuSlots<'a>);
 
-impl CpuSlots {
+impl<'c> CpuSlots<'c> {
     /// This many slots.
-    pub fn new(count: usize) -> CpuSlots {
+    pub fn new(count: usize, counters: &'c Counters) -> CpuSlots<'c> {
+        let count = count.max(1).cast_signed();
         CpuSlots {
             queue: Mutex::new(Queue {
-                free: count.max(1),
+                free: count,
                 ..Queue::default()
             }),
             changed: Condvar::new(),
+            count,
+            counters,
         }
     }
 
@@ -41,25 +49,43 @@ impl CpuSlots {
         let me = (rank, queue.next);
         queue.next += 1;
         queue.waiting.insert(me);
-        while queue.free == 0 || queue.waiting.first() != Some(&me) {
+        while queue.free <= 0 || queue.waiting.first() != Some(&me) {
             queue = self
                 .changed
                 .wait(queue)
                 .unwrap_or_else(PoisonError::into_inner);
         }
         queue.waiting.remove(&me);
-        queue.free -= 1;
+        self.add_free(&mut queue, -1);
         // The next one that waits may find another slot free.
         self.changed.notify_all();
         CpuSlot(self)
+    }
+
+    /// Leaves the caller's slot to others while it waits for something else than the processor. It continues without
+    /// waiting for a slot: others keep theirs for much longer than a disk reads.
+    pub fn lend<T>(&self, wait: impl FnOnce() -> T) -> T {
+        self.release();
+        let outcome = wait();
+        self.add_free(&mut base::lock(&self.queue), -1);
+        outcome
+    }
+
+    fn release(&self) {
+        self.add_free(&mut base::lock(&self.queue), 1);
+        self.changed.notify_all();
+    }
+
+    fn add_free(&self, queue: &mut Queue, n: isize) {
+        queue.free += n;
+        let busy = (self.count - queue.free).clamp(0, self.count);
+        self.counters.busy.set(busy.cast_unsigned() as u64);
     }
 }
 
 impl Drop for CpuSlot<'_> {
     fn drop(&mut self) {
-        let mut queue = base::lock(&self.0.queue);
-        queue.free += 1;
-        self.0.changed.notify_all();
+        self.0.release();
     }
 }
 
@@ -71,10 +97,12 @@ mod tests {
 
     #[test]
     fn never_more_than_allowed_and_the_first_table_first() {
-        let slots = CpuSlots::new(2);
+        let counters = Counters::default();
+        let slots = CpuSlots::new(2, &counters);
         let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let order = Mutex::new(Vec::new());
         let (a, b) = (slots.take(0), slots.take(0));
+        assert_eq!(counters.busy.get(), 2);
         std::thread::scope(|scope| {
             for rank in [3, 1, 2, 0] {
                 let (slots, order, now, most) = (&slots, &order, &now, &most);
@@ -97,5 +125,32 @@ mod tests {
         assert_eq!(most.load(Ordering::SeqCst), 1);
         drop(b);
         assert_eq!(slots.queue.lock().expect("the queue").free, 2);
+        assert_eq!(counters.busy.get(), 0);
+    }
+
+    /// Another has the slot while its holder waits, and the holder continues though the other still has it.
+    #[test]
+    fn a_slot_is_lent_while_its_holder_waits() {
+        let counters = Counters::default();
+        let slots = CpuSlots::new(1, &counters);
+        let mine = slots.take(0);
+        let (go, begun) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let slots = &slots;
+            scope.spawn(move || {
+                let _slot = slots.take(1);
+                go.send(()).expect("the holder waits");
+                ended.recv().expect("an end");
+            });
+            slots.lend(|| begun.recv()).expect("the other began");
+            // Both work, on one slot.
+            assert_eq!(slots.queue.lock().expect("the queue").free, -1);
+            assert_eq!(counters.busy.get(), 1);
+            end.send(()).expect("the other waits");
+        });
+        drop(mine);
+        assert_eq!(slots.queue.lock().expect("the queue").free, 1);
+        assert_eq!(counters.busy.get(), 0);
     }
 }

@@ -42,7 +42,7 @@ pub struct Importer<'a> {
     /// Where the server's files are.
     pub methods: &'a MethodPlan,
     /// Limits the threads that build.
-    pub cpu_slots: CpuSlots,
+    pub cpu_slots: CpuSlots<'a>,
     /// Counters of the phase.
     pub counters: &'a Counters,
     /// Threads that build a table at once.
@@ -196,7 +196,6 @@ impl Importer<'_> {
                 cpu_slots: &self.cpu_slots,
                 rank,
                 stop,
-                counters: self.counters,
             };
             if let Err(what) = comparison.run(target, path, !target.online)? {
                 let what = format!("the tablespace that was built for it differs: {what}");

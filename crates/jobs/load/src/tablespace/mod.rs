@@ -330,7 +330,7 @@ impl<'a, 't> PhysicalLoad<'a, 't> {
             verifier,
             journal: &self.prepared.journal,
             methods: self.methods,
-            cpu_slots: CpuSlots::new(threads),
+            cpu_slots: CpuSlots::new(threads, counters),
             counters,
             threads,
             reads_files: self.target.options.verify.reads_files(),

@@ -71,12 +71,28 @@ pub struct Tablespace<'f> {
 /// Most pages that are read at once.
 pub const AT_ONCE: u32 = 64;
 
-/// Pages that were read together, not checked yet.
+/// Pages that were read together, not checked yet. They lie at an address that suits direct I/O.
 #[derive(Default)]
 pub struct Window {
     raw: Vec<u8>,
+    /// Where the first page begins.
+    start: usize,
     first: u32,
     count: u32,
+}
+
+/// What direct I/O wants of the address of a buffer, at most.
+const ALIGNMENT: usize = 4096;
+
+impl Window {
+    /// Room for this many bytes.
+    fn room(&mut self, bytes: usize) -> &mut [u8] {
+        if self.raw.len() < bytes + ALIGNMENT {
+            self.raw.resize(bytes + ALIGNMENT, 0);
+            self.start = self.raw.as_ptr().align_offset(ALIGNMENT);
+        }
+        &mut self.raw[self.start..self.start + bytes]
+    }
 }
 
 /// Page size that a number of the flags means: 0 is 16 KiB, others are powers of two.
@@ -235,9 +251,9 @@ impl<'f> Tablespace<'f> {
         }
         let count = count.min(AT_ONCE).min(self.pages - first);
         window.count = 0;
-        window.raw.resize(count as usize * self.size, 0);
+        let to = window.room(count as usize * self.size);
         self.bytes
-            .read_at(u64::from(first) * self.size as u64, &mut window.raw)?;
+            .read_at(u64::from(first) * self.size as u64, to)?;
         (window.first, window.count) = (first, count);
         Ok(())
     }
@@ -254,7 +270,7 @@ impl<'f> Tablespace<'f> {
         if number.wrapping_sub(window.first) >= window.count {
             self.load(window, number, 1)?;
         }
-        let at = (number - window.first) as usize * self.size;
+        let at = window.start + (number - window.first) as usize * self.size;
         Ok(&window.raw[at..at + self.size])
     }
 
