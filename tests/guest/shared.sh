@@ -273,4 +273,15 @@ method() {
     typed penstock snapshot clean -q || fail 'clean after kill -9'
     nothing_left 'kill -9'
     rm -rf /srv/try/stored
+
+    say "--method $method on $file_system: killed, and its record lost"
+    PENSTOCK_KILL_AT='a piece is written#3' penstock snapshot take --method "$method" "$uri" --to /srv/try/stored --json -q >/srv/try/killed.json 2>&1
+    rm "$PENSTOCK_STATE"/snapshot-*.json
+    typed penstock snapshot clean -q
+    code=$?
+    ((code == 3)) || fail "a snapshot without a record: $code"
+    i=$(made | grep -o '20[0-9TZ]*-[0-9a-f]*')
+    typed penstock snapshot clean "$i" -q || fail 'clean without a record'
+    nothing_left 'without a record'
+    rm -rf /srv/try/stored
 }

@@ -85,6 +85,57 @@ fn what_a_killed_snapshot_left_is_found_and_removed(kind: Kind) {
     }
 }
 
+each_kind!(a_snapshot_without_a_record_is_named_and_removed; mysql, mariadb);
+/// As where the state directory was lost.
+fn a_snapshot_without_a_record_is_named_and_removed(kind: Kind) {
+    for method in ["reflink", "btrfs"] {
+        let Some(scene) = Scene::for_method(method, kind) else {
+            continue;
+        };
+        let killed = scene
+            .take(method, "to", &[])
+            .env("PENSTOCK_KILL_AT", "all pieces are written#1")
+            .run();
+        killed.code(137);
+        let datadir = scene.server.datadir();
+        let beside = datadir.parent().expect("a parent").to_owned();
+        let is_left = |entry: std::fs::DirEntry| {
+            let name = entry.file_name().into_string().ok()?;
+            Some(name.strip_prefix("penstock-snapshot-")?.to_owned())
+        };
+        let left = || {
+            let entries = std::fs::read_dir(&beside).expect("a directory").flatten();
+            entries.filter_map(is_left).collect::<Vec<_>>()
+        };
+        let [id] = <[String; 1]>::try_from(left()).expect("one snapshot");
+        let clean = |more: &[&str]| {
+            let clean = scene.tool(&["snapshot", "clean"]).args(more);
+            clean.env("PENSTOCK_STATE", scene.path("other")).run()
+        };
+        let at = beside.to_str().expect("a path");
+        clean(&[]).ok().says(&["0 snapshots removed"]);
+        clean(&[&id]).code(2).says(&["there is no snapshot"]);
+        let named = clean(&["--at", at]).code(3);
+        named.says(&[&id, "no record in", "another account's"]);
+        let would = clean(&[&id, "--at", at, "--dry-run"]).ok();
+        would.says(&["1 snapshot would be removed"]);
+        // Somebody reads it.
+        let files = beside.join(format!("penstock-snapshot-{id}/data"));
+        let open = std::fs::File::open(files.join("ibdata1")).expect("a file");
+        clean(&[&id, "--at", at]).code(3).says(&["open"]);
+        drop(open);
+        assert_eq!(left(), std::slice::from_ref(&id));
+        clean(&[&id, "--at", at])
+            .ok()
+            .says(&["1 snapshot removed", "without a record"]);
+        assert_eq!(left(), [""; 0]);
+        // Its record is another's.
+        scene.tool(&["snapshot", "clean"]).run().ok();
+        let _ = std::fs::remove_dir_all(scene.path("to"));
+        scene.nothing_left(&[]);
+    }
+}
+
 /// mariadb-backup does not notice that the run has gone which began it.
 #[test]
 fn a_copy_that_outlives_its_run_is_ended() {

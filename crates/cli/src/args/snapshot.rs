@@ -183,11 +183,13 @@ pub struct Restore {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Without arguments it removes what killed runs left: files, mounts, volumes. A snapshot that was kept is removed when
-it is named.
+it is named. Logical volumes and ZFS snapshots of penstock that no record speaks of are named (code 3), and removed by
+their identifier; with --at DIR, directories too.
 
 Examples:
   penstock snapshot clean
   penstock snapshot clean 20261126T021500Z-3f9a
+  penstock snapshot clean --at /srv/mysql
   penstock snapshot clean --all --dry-run")]
 pub struct Clean {
     /// Snapshots that were kept, by their identifiers
@@ -196,6 +198,9 @@ pub struct Clean {
     /// All snapshots that were kept, too
     #[arg(long)]
     pub all: bool,
+    /// Also search this directory for snapshots without a record
+    #[arg(long, value_name = "DIR")]
+    pub at: Option<PathBuf>,
     /// Say what would be removed, and remove nothing
     #[arg(long)]
     pub dry_run: bool,

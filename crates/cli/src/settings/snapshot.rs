@@ -195,5 +195,6 @@ pub fn clean(a: &Clean) -> CleanOptions {
         ids: a.id.clone(),
         all: a.all,
         dry_run: a.dry_run,
+        at: a.at.clone(),
     }
 }

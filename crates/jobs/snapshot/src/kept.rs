@@ -4,10 +4,11 @@
 
 use crate::made::undo;
 use crate::record::{Content, Found, Record};
+use crate::unrecorded::{self, Unrecorded};
 use base::units::printable;
 use base::{Error, Kind, Result};
 use run::Run;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What a snapshot on this host is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +78,8 @@ pub struct CleanOptions {
     pub all: bool,
     /// Only say what would be removed.
     pub dry_run: bool,
+    /// Where snapshots without a record are searched for, besides the state directory.
+    pub at: Option<PathBuf>,
 }
 
 /// What was removed, or would be.
@@ -84,6 +87,8 @@ pub struct CleanOptions {
 pub struct Cleaned {
     /// Removed.
     pub removed: Vec<Listed>,
+    /// Removed, though there was no record: what.
+    pub without_record: Vec<String>,
     /// Left: why.
     pub left: Vec<String>,
     /// Whether nothing was done.
@@ -100,11 +105,21 @@ pub fn clean(run: &Run, state: &Path, options: &CleanOptions) -> Result<Cleaned>
             Found::Empty(_) => false,
         })
     };
+    let recorded = found.iter().filter_map(|f| match f {
+        Found::Free(r) => Some(r.content.id.clone()),
+        Found::Busy(path) => Record::peek(path).map(|c| c.id),
+        Found::Empty(_) => None,
+    });
+    let places: Vec<&Path> = std::iter::once(state)
+        .chain(options.at.as_deref())
+        .collect();
+    let unrecorded = unrecorded::find(&recorded.collect(), &places)?;
+    let known = |id: &String| known(id) || unrecorded.iter().any(|u| u.id() == Some(id));
     if let Some(unknown) = options.ids.iter().find(|id| !known(id)) {
         let what = format!("there is no snapshot {} on this host", printable(unknown));
-        return Err(
-            Error::new(Kind::Usage, what).hint("penstock snapshot list shows what there is")
-        );
+        return Err(Error::new(Kind::Usage, what).hint(
+            "penstock snapshot list shows what is recorded; clean --at DIR searches a directory",
+        ));
     }
     let mut done = Cleaned {
         dry_run: options.dry_run,
@@ -149,6 +164,32 @@ pub fn clean(run: &Run, state: &Path, options: &CleanOptions) -> Result<Cleaned>
                     state,
                 });
             }
+        }
+    }
+    for one in unrecorded {
+        run.check()?;
+        let Some(id) = one.id() else { continue };
+        if !options.ids.iter().any(|named| named == id) {
+            done.left.push(format!(
+                "{}: no record in {} speaks of it; if it is not another account's, penstock snapshot clean{} {} removes it",
+                one.shown(),
+                printable(&state.display().to_string()),
+                match (&one, &options.at) {
+                    (Unrecorded::Directory(_), Some(at)) => format!(" --at {}", printable(&at.display().to_string())),
+                    _ => String::new(),
+                },
+                printable(id)
+            ));
+            continue;
+        }
+        match options.dry_run {
+            true => done.without_record.push(one.shown()),
+            false => match one.remove() {
+                Ok(()) => done.without_record.push(one.shown()),
+                Err(e) => done
+                    .left
+                    .push(format!("{}: {}", one.shown(), e.in_one_line())),
+            },
         }
     }
     Ok(done)

@@ -4,7 +4,7 @@
 //! What is taken how: `reflink` clones files one by one and `redo` joins them; `volume` has what file systems and volume
 //! managers do; `server_copy` what servers and their tools do; `stopped` reads the files of a server that does not run.
 //! `locks` are those of the server, `files` says which files belong to a snapshot, `record` and `made` are what `clean`
-//! finds again. `send` and `receive` move files in the `piece`s that the `manifest` lists; `check` reads what is `stored`.
+//! finds again, and `unrecorded` what it finds without them. `send` and `receive` move files in the `piece`s that the `manifest` lists; `check` reads what is `stored`.
 //!
 //! Invariants: the data directory of a server is never written to, and its files are never opened for writing; a lock is
 //! held for no longer than the snapshot needs, and waited for a bounded time; a snapshot is removed on every way out.
@@ -35,6 +35,7 @@ mod space;
 mod stopped;
 mod stored;
 mod take;
+mod unrecorded;
 mod volume;
 
 pub use check::{Checked, check};

@@ -35,6 +35,13 @@ const ZPOOL: (&str, &str) = ("zpool", "zfsutils-linux");
 /// `BTRFS_SUPER_MAGIC` of linux/magic.h.
 const BTRFS_MAGIC: u64 = 0x9123_683e;
 
+/// What volumes and snapshots are called, before the identifier.
+pub(crate) const NAME: &str = "penstock-";
+
+/// The tag of logical volumes.
+const TAG: &str = "penstock";
+const SELECT: &str = "lv_tags=penstock";
+
 /// The inode of every subvolume's root (`BTRFS_FIRST_FREE_OBJECTID`).
 const SUBVOLUME: u64 = 256;
 
@@ -170,6 +177,15 @@ fn refused(path: &Path, why: &str) -> Error {
     Error::new(Kind::Usage, printable(&what))
 }
 
+fn is_btrfs(kind: &rustix::fs::StatFs) -> bool {
+    u64::try_from(kind.f_type).ok().map(|t| t & 0xffff_ffff) == Some(BTRFS_MAGIC)
+}
+
+fn is_subvolume(path: &Path) -> bool {
+    rustix::fs::statfs(path).is_ok_and(|kind| is_btrfs(&kind))
+        && fs::symlink_metadata(path).is_ok_and(|m| m.ino() == SUBVOLUME)
+}
+
 /// What lvs says of a volume, fields separated by commas.
 fn lvs(fields: &str, volume: &str) -> Result<Vec<String>> {
     let text = program::run(
@@ -196,14 +212,11 @@ impl Volume {
     pub(crate) fn btrfs(datadir: &Path, directory: &Path) -> Result<(Volume, PathBuf)> {
         program::find(BTRFS.0, BTRFS.1)?;
         let kind = rustix::fs::statfs(datadir).map_err(|e| storage("read", datadir, &e.into()))?;
-        let inode = fs::metadata(datadir)
-            .map_err(|e| storage("read", datadir, &e))?
-            .ino();
-        if u64::try_from(kind.f_type).ok().map(|t| t & 0xffff_ffff) != Some(BTRFS_MAGIC) {
+        if !is_btrfs(&kind) {
             return Err(refused(datadir, "it is not on btrfs")
                 .hint("--method btrfs needs a data directory that is a subvolume"));
         }
-        if inode != SUBVOLUME {
+        if !is_subvolume(datadir) {
             return Err(refused(datadir, "it is a directory, and not a subvolume")
                 .hint("--method reflink works there too; or move the data directory into a subvolume of its own"));
         }
@@ -251,7 +264,7 @@ impl Volume {
         let volume = Volume::Lvm {
             group: group.clone(),
             origin: origin.clone(),
-            name: format!("penstock-{id}"),
+            name: format!("{NAME}{id}"),
             thin,
             file_system: mounted.kind,
             mount,
@@ -270,7 +283,7 @@ impl Volume {
         // A directory of the dataset may be bound to another place.
         let root = mount.join(mounted.root.trim_start_matches('/'));
         let root = root.join(below(datadir, &mounted)).components().collect();
-        let name = format!("{}@penstock-{id}", mounted.source);
+        let name = format!("{}@{NAME}{id}", mounted.source);
         Ok((Volume::Zfs { name, mount }, root))
     }
 
@@ -312,7 +325,7 @@ impl Volume {
                 ..
             } => {
                 let of = format!("{group}/{origin}");
-                let mut words = vec!["--snapshot", "--name", name, "--addtag", "penstock"];
+                let mut words = vec!["--snapshot", "--name", name, "--addtag", TAG];
                 let size = size.map(|s| format!("{s}b"));
                 match (thin, &size) {
                     (true, _) => words.extend(["--setactivationskip", "n"]),
@@ -362,27 +375,16 @@ impl Volume {
                 if !subvolume.exists() {
                     return Ok(());
                 }
-                let words = ["subvolume", "delete"].map(PathBuf::from);
-                program::run(BTRFS, words.iter().chain([subvolume])).map(drop)
+                delete_subvolume(subvolume)
             }
             Volume::Lvm {
                 group, name, mount, ..
             } => {
                 unmount(mount)?;
-                let all = program::run(
-                    ("lvs", LVM),
-                    [
-                        "--noheadings",
-                        "-o",
-                        "lv_name",
-                        "--select",
-                        "lv_tags=penstock",
-                        group,
-                    ],
-                )?;
+                let named = ["-o", "lv_name", "--select", SELECT, group];
+                let all = program::run(("lvs", LVM), ["--noheadings"].iter().chain(&named))?;
                 if all.lines().any(|l| l.trim() == name) {
-                    let volume = format!("{group}/{name}");
-                    program::run(("lvremove", LVM), ["--force", "--yes", &volume])?;
+                    remove_volume(group, name)?;
                 }
                 Ok(())
             }
@@ -409,6 +411,86 @@ impl Volume {
         let pool = pool.first().map(String::as_str).unwrap_or_default();
         Ok(Some(Room::of_pool(group, pool)))
     }
+}
+
+fn delete_subvolume(path: &Path) -> Result<()> {
+    let words = ["subvolume", "delete"].map(Path::new);
+    program::run(BTRFS, words.into_iter().chain([path])).map(drop)
+}
+
+/// Deletes a directory if it is a subvolume of btrfs.
+pub(crate) fn remove_subvolume(path: &Path) -> Result<()> {
+    match is_subvolume(path) {
+        true => delete_subvolume(path),
+        false => Ok(()),
+    }
+}
+
+fn remove_volume(group: &str, name: &str) -> Result<()> {
+    let volume = format!("{group}/{name}");
+    program::run(("lvremove", LVM), ["--force", "--yes", &volume]).map(drop)
+}
+
+/// Logical volumes with the tag, each with its group.
+pub(crate) fn logical() -> Result<Vec<(String, String)>> {
+    // Only root sees them, and where there is none the tools may not be there either.
+    let has_some = fs::read_dir("/sys/class/block").is_ok_and(|all| {
+        let mut names = all.flatten().map(|e| e.file_name());
+        names.any(|n| n.to_string_lossy().starts_with("dm-"))
+    });
+    if !has_some || !may_mount() || program::find("lvs", LVM).is_err() {
+        return Ok(Vec::new());
+    }
+    let words = [
+        "--noheadings",
+        "--separator",
+        "/",
+        "-o",
+        "vg_name,lv_name",
+        "--select",
+        SELECT,
+    ];
+    let all = program::run(("lvs", LVM), words)?;
+    let pairs = all.lines().filter_map(|l| l.trim().split_once('/'));
+    Ok(pairs.map(|(g, n)| (g.to_owned(), n.to_owned())).collect())
+}
+
+/// Unmounts and removes one of [`logical`].
+pub(crate) fn remove_logical(group: &str, name: &str) -> Result<()> {
+    // The name of its device doubles hyphens (lvm(8)).
+    let double = |text: &str| text.replace('-', "--");
+    unmount_all(&format!("/dev/mapper/{}-{}", double(group), double(name)))?;
+    remove_volume(group, name)
+}
+
+/// Snapshots of ZFS that are called like ours.
+pub(crate) fn of_zfs() -> Result<Vec<String>> {
+    if !Path::new("/sys/module/zfs").exists() || program::find(ZFS.0, ZFS.1).is_err() {
+        return Ok(Vec::new());
+    }
+    let all = ["list", "-H", "-t", "snapshot", "-o", "name", "-s", "name"];
+    let all = program::run(ZFS, all)?;
+    let ours = |l: &&str| l.rsplit_once('@').is_some_and(|(_, n)| n.starts_with(NAME));
+    Ok(all
+        .lines()
+        .map(str::trim)
+        .filter(ours)
+        .map(str::to_owned)
+        .collect())
+}
+
+/// Unmounts and destroys one of [`of_zfs`].
+pub(crate) fn remove_of_zfs(name: &str) -> Result<()> {
+    unmount_all(name)?;
+    program::run(ZFS, ["destroy", name]).map(drop)
+}
+
+/// Unmounts a device wherever it is mounted.
+fn unmount_all(source: &str) -> Result<()> {
+    for mounted in mounts()?.iter().filter(|m| m.source == source) {
+        unmount(Path::new(&mounted.mount))?;
+    }
+    Ok(())
 }
 
 /// Removes a snapshot of ZFS.

@@ -337,7 +337,9 @@ pub fn snapshots(found: &[Listed]) -> Summary {
 
 /// What was cleaned.
 pub fn snapshot_clean(d: &Cleaned) -> Summary {
-    let what = things(d.removed.len() as u64, "snapshot");
+    // One without a record may have several parts.
+    let removed = d.removed.len() + usize::from(!d.without_record.is_empty());
+    let what = things(removed as u64, "snapshot");
     let heading = match d.dry_run {
         true => format!("{what} would be removed"),
         false => format!("{what} removed"),
@@ -346,6 +348,11 @@ pub fn snapshot_clean(d: &Cleaned) -> Summary {
     let lines: Vec<String> = d.removed.iter().map(line).collect();
     let removed = Item::new(if d.dry_run { "would go" } else { "removed" }).list(&lines);
     s.add(removed.key("removed", d.removed.iter().map(json_of).collect::<Vec<_>>()));
+    s.add(
+        Item::new("without a record")
+            .list(&d.without_record)
+            .key("without_record", &d.without_record),
+    );
     s.add(Item::new("left").list(&d.left).key("left", &d.left));
     s
 }
