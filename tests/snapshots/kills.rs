@@ -100,6 +100,7 @@ fn a_snapshot_without_a_record_is_named_and_removed(kind: Kind) {
         let datadir = scene.server.datadir();
         let beside = datadir.parent().expect("a parent").to_owned();
         let is_left = |entry: std::fs::DirEntry| {
+            entry.file_type().ok().filter(std::fs::FileType::is_dir)?;
             let name = entry.file_name().into_string().ok()?;
             Some(name.strip_prefix("penstock-snapshot-")?.to_owned())
         };
@@ -115,6 +116,8 @@ fn a_snapshot_without_a_record_is_named_and_removed(kind: Kind) {
         let at = beside.to_str().expect("a path");
         clean(&[]).ok().says(&["0 snapshots removed"]);
         clean(&[&id]).code(2).says(&["there is no snapshot"]);
+        let missing = format!("{at}x");
+        clean(&["--at", &missing]).code(8).says(&["cannot search"]);
         let named = clean(&["--at", at]).code(3);
         named.says(&[&id, "no record in", "another account's"]);
         let would = clean(&[&id, "--at", at, "--dry-run"]).ok();
@@ -122,12 +125,24 @@ fn a_snapshot_without_a_record_is_named_and_removed(kind: Kind) {
         // Somebody reads it.
         let files = beside.join(format!("penstock-snapshot-{id}/data"));
         let open = std::fs::File::open(files.join("ibdata1")).expect("a file");
-        clean(&[&id, "--at", at]).code(3).says(&["open"]);
+        // Also by another way to the same directory.
+        let link = scene.path("link");
+        std::os::unix::fs::symlink(&beside, &link).expect("a link");
+        let by_link = link.to_str().expect("a path");
+        clean(&[&id, "--at", by_link]).code(3).says(&["open"]);
         drop(open);
+        // Neither a link nor a file is one.
+        std::os::unix::fs::symlink(
+            &datadir,
+            beside.join("penstock-snapshot-20261129T075937Z-184c"),
+        )
+        .expect("a link");
         assert_eq!(left(), std::slice::from_ref(&id));
         clean(&[&id, "--at", at])
             .ok()
             .says(&["1 snapshot removed", "without a record"]);
+        std::fs::remove_file(beside.join("penstock-snapshot-20261129T075937Z-184c"))
+            .expect("the link is there");
         assert_eq!(left(), [""; 0]);
         // Its record is another's.
         scene.tool(&["snapshot", "clean"]).run().ok();

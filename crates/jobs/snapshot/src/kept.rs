@@ -5,6 +5,7 @@
 use crate::made::undo;
 use crate::record::{Content, Found, Record};
 use crate::unrecorded::{self, Unrecorded};
+use crate::volume::may_mount;
 use base::units::printable;
 use base::{Error, Kind, Result};
 use run::Run;
@@ -87,8 +88,8 @@ pub struct CleanOptions {
 pub struct Cleaned {
     /// Removed.
     pub removed: Vec<Listed>,
-    /// Removed, though there was no record: what.
-    pub without_record: Vec<String>,
+    /// Removed, though there was no record: the identifier, and what.
+    pub without_record: Vec<(String, String)>,
     /// Left: why.
     pub left: Vec<String>,
     /// Whether nothing was done.
@@ -97,7 +98,17 @@ pub struct Cleaned {
 
 /// Removes leftovers, and the kept snapshots that are named.
 pub fn clean(run: &Run, state: &Path, options: &CleanOptions) -> Result<Cleaned> {
+    // A run may begin or end meanwhile: its snapshot has its record before or after.
+    let mut recorded = Record::ids(state)?;
+    let search = unrecorded::search(state, options.at.as_deref())?;
     let found = Record::all(state)?;
+    recorded.extend(Record::ids(state)?);
+    let lacks_record = |u: &Unrecorded| u.id().is_some_and(|id| !recorded.contains(id));
+    let unrecorded: Vec<Unrecorded> = search.found.into_iter().filter(lacks_record).collect();
+    for e in search.failed {
+        let e = e.context("snapshots without a record are not searched for there");
+        run.observer.warn(e.in_one_line());
+    }
     let known = |id: &String| {
         found.iter().any(|f| match f {
             Found::Free(r) => r.content.id == *id,
@@ -105,21 +116,16 @@ pub fn clean(run: &Run, state: &Path, options: &CleanOptions) -> Result<Cleaned>
             Found::Empty(_) => false,
         })
     };
-    let recorded = found.iter().filter_map(|f| match f {
-        Found::Free(r) => Some(r.content.id.clone()),
-        Found::Busy(path) => Record::peek(path).map(|c| c.id),
-        Found::Empty(_) => None,
-    });
-    let places: Vec<&Path> = std::iter::once(state)
-        .chain(options.at.as_deref())
-        .collect();
-    let unrecorded = unrecorded::find(&recorded.collect(), &places)?;
     let known = |id: &String| known(id) || unrecorded.iter().any(|u| u.id() == Some(id));
     if let Some(unknown) = options.ids.iter().find(|id| !known(id)) {
         let what = format!("there is no snapshot {} on this host", printable(unknown));
-        return Err(Error::new(Kind::Usage, what).hint(
-            "penstock snapshot list shows what is recorded; clean --at DIR searches a directory",
-        ));
+        let root = match may_mount() {
+            true => "",
+            false => ", and root finds logical volumes",
+        };
+        return Err(Error::new(Kind::Usage, what).hint(format!(
+            "penstock snapshot list shows what is recorded; clean --at DIR searches a directory{root}"
+        )));
     }
     let mut done = Cleaned {
         dry_run: options.dry_run,
@@ -182,14 +188,16 @@ pub fn clean(run: &Run, state: &Path, options: &CleanOptions) -> Result<Cleaned>
             ));
             continue;
         }
-        match options.dry_run {
-            true => done.without_record.push(one.shown()),
-            false => match one.remove() {
-                Ok(()) => done.without_record.push(one.shown()),
-                Err(e) => done
-                    .left
-                    .push(format!("{}: {}", one.shown(), e.in_one_line())),
-            },
+        let removed = if options.dry_run {
+            Ok(())
+        } else {
+            one.remove()
+        };
+        match removed {
+            Ok(()) => done.without_record.push((id.to_owned(), one.shown())),
+            Err(e) => done
+                .left
+                .push(format!("{}: {}", one.shown(), e.in_one_line())),
         }
     }
     Ok(done)

@@ -9,6 +9,7 @@ use crate::volume::Volume;
 use base::{Error, Kind, Result};
 use run::state::{self, Failure, LockedFile, Opened, StateDir};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Bytes of a record: always the same, so that it is never torn.
@@ -85,6 +86,18 @@ impl Record {
     /// Removes it: nothing of the snapshot is left.
     pub(crate) fn forget(self) -> Result<()> {
         self.file.remove().map_err(Failure::error)
+    }
+
+    /// Identifiers of all records of a state directory, whatever they say.
+    pub(crate) fn ids(state: &Path) -> Result<BTreeSet<String>> {
+        let files = StateDir(state).files(PREFIX, SUFFIX);
+        let files = files.map_err(Failure::error)?.into_iter();
+        let id = |path: PathBuf| {
+            let name = path.file_name()?.to_str()?;
+            let id = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
+            Some(id.to_owned())
+        };
+        Ok(files.filter_map(id).collect())
     }
 
     /// All records of a state directory.

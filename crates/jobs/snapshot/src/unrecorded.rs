@@ -77,24 +77,45 @@ fn is_id(text: &str) -> bool {
         && random.bytes().all(|c| matches!(like(c), b'0' | b'a'))
 }
 
-/// All on this host but those with these identifiers, volumes before directories that they may be mounted in.
-pub(crate) fn find(recorded: &BTreeSet<String>, directories: &[&Path]) -> Result<Vec<Unrecorded>> {
-    let mut found: Vec<Unrecorded> = Vec::new();
-    let volumes = volume::logical()?.into_iter();
-    found.extend(volumes.map(|(group, name)| Unrecorded::Lvm { group, name }));
-    found.extend(volume::of_zfs()?.into_iter().map(Unrecorded::Zfs));
-    for directory in directories {
-        let entries = match fs::read_dir(directory) {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => continue,
-            outcome => outcome.map_err(|e| storage("read", directory, &e))?,
-        };
-        let mut paths: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
+/// What was found, and what could not be searched.
+#[derive(Debug, Default)]
+pub(crate) struct Search {
+    pub(crate) found: Vec<Unrecorded>,
+    pub(crate) failed: Vec<Error>,
+}
+
+/// All on this host, volumes before directories that they may be mounted in; in the state directory, and in another one.
+pub(crate) fn search(state: &Path, at: Option<&Path>) -> Result<Search> {
+    let mut search = Search::default();
+    match volume::logical() {
+        Ok(all) => {
+            let all = all.into_iter();
+            let volumes = all.map(|(group, name)| Unrecorded::Lvm { group, name });
+            search.found.extend(volumes);
+        }
+        Err(e) => search.failed.push(e),
+    }
+    match volume::of_zfs() {
+        Ok(all) => search.found.extend(all.into_iter().map(Unrecorded::Zfs)),
+        Err(e) => search.failed.push(e),
+    }
+    // What has a file open is known by the file's own path.
+    let mut places: BTreeSet<PathBuf> = fs::canonicalize(state).into_iter().collect();
+    if let Some(at) = at {
+        let place = fs::canonicalize(at).map_err(|e| storage("search", at, &e))?;
+        places.insert(place);
+    }
+    for place in &places {
+        let entries = fs::read_dir(place).map_err(|e| storage("search", place, &e))?;
+        let is_directory = |e: &fs::DirEntry| e.file_type().is_ok_and(|t| t.is_dir());
+        let entries = entries.flatten().filter(is_directory);
+        let mut paths: Vec<PathBuf> = entries.map(|e| e.path()).collect();
         paths.sort();
         let directories = paths.into_iter().map(Unrecorded::Directory);
-        found.extend(directories.filter(|d| d.id().is_some()));
+        search.found.extend(directories);
     }
-    found.retain(|f| f.id().is_some_and(|id| !recorded.contains(id)));
-    Ok(found)
+    search.found.retain(|f| f.id().is_some());
+    Ok(search)
 }
 
 #[cfg(test)]

@@ -138,7 +138,7 @@ pub(crate) fn sync_pool(datadir: &Path) -> bool {
 }
 
 /// Whether this process may mount: `CAP_SYS_ADMIN` (21) among its capabilities, as proc_pid_status(5) shows them.
-fn may_mount() -> bool {
+pub(crate) fn may_mount() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let effective = status.lines().find_map(|l| l.strip_prefix("CapEff:"));
     let effective = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
@@ -479,16 +479,32 @@ pub(crate) fn of_zfs() -> Result<Vec<String>> {
         .collect())
 }
 
-/// Unmounts and destroys one of [`of_zfs`].
+/// Unmounts and destroys one of [`of_zfs`], if there is no other of its name: which of them was sent or received is not known.
 pub(crate) fn remove_of_zfs(name: &str) -> Result<()> {
+    let own = name.rsplit_once('@').map(|(_, own)| own);
+    let all = of_zfs()?;
+    let same = all
+        .iter()
+        .filter(|n| n.rsplit_once('@').map(|(_, own)| own) == own);
+    if same.count() > 1 {
+        let what = format!("{name} is not the only snapshot of its name: one may be a copy");
+        return Err(Error::new(Kind::Target, printable(&what))
+            .hint("zfs destroy the one that is not needed"));
+    }
     unmount_all(name)?;
     program::run(ZFS, ["destroy", name]).map(drop)
 }
 
-/// Unmounts a device wherever it is mounted.
+/// Unmounts a device wherever it is mounted, and nothing else.
 fn unmount_all(source: &str) -> Result<()> {
-    for mounted in mounts()?.iter().filter(|m| m.source == source) {
-        unmount(Path::new(&mounted.mount))?;
+    let all = mounts()?;
+    for mounted in all.iter().filter(|m| m.source == source) {
+        let path = Path::new(&mounted.mount);
+        if all.iter().filter(|m| m.mount == mounted.mount).count() > 1 {
+            let what = format!("{source} is mounted on {}, and not alone", path.display());
+            return Err(Error::new(Kind::Lock, printable(&what)).hint("unmount it first"));
+        }
+        unmount(path)?;
     }
     Ok(())
 }

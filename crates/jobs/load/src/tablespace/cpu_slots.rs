@@ -12,6 +12,8 @@ use std::sync::{Condvar, Mutex, PoisonError};
 struct Queue {
     /// Below zero where threads that had lent theirs continue beside those that began meanwhile.
     free: isize,
+    /// How many are lent.
+    lent: isize,
     next: u64,
     waiting: BTreeSet<(usize, u64)>,
 }
@@ -56,36 +58,47 @@ impl<'c> CpuSlots<'c> {
                 .unwrap_or_else(PoisonError::into_inner);
         }
         queue.waiting.remove(&me);
-        self.add_free(&mut queue, -1);
         // The next one that waits may find another slot free.
-        self.changed.notify_all();
+        self.add_free(&mut queue, -1);
         CpuSlot(self)
     }
 
-    /// Leaves the caller's slot to others while it waits for something else than the processor. It continues without
-    /// waiting for a slot: others keep theirs for much longer than a disk reads.
+    /// Leaves the caller's slot to others while it waits for something else than the processor, unless twice as many as there
+    /// are have been left to others already. It continues without waiting for a slot: others keep theirs for much longer
+    /// than a disk reads.
     pub fn lend<T>(&self, wait: impl FnOnce() -> T) -> T {
-        self.release();
+        let lends = {
+            let mut queue = base::lock(&self.queue);
+            // So no more than three times as many threads as there are slots compute.
+            let lends = queue.lent - queue.free < 2 * self.count;
+            if lends {
+                queue.lent += 1;
+                self.add_free(&mut queue, 1);
+            }
+            lends
+        };
         let outcome = wait();
-        self.add_free(&mut base::lock(&self.queue), -1);
+        if lends {
+            let mut queue = base::lock(&self.queue);
+            queue.lent -= 1;
+            self.add_free(&mut queue, -1);
+        }
         outcome
-    }
-
-    fn release(&self) {
-        self.add_free(&mut base::lock(&self.queue), 1);
-        self.changed.notify_all();
     }
 
     fn add_free(&self, queue: &mut Queue, n: isize) {
         queue.free += n;
         let busy = (self.count - queue.free).clamp(0, self.count);
         self.counters.busy.set(busy.cast_unsigned() as u64);
+        if queue.free > 0 && !queue.waiting.is_empty() {
+            self.changed.notify_all();
+        }
     }
 }
 
 impl Drop for CpuSlot<'_> {
     fn drop(&mut self) {
-        self.0.release();
+        self.0.add_free(&mut base::lock(&self.0.queue), 1);
     }
 }
 
@@ -152,5 +165,24 @@ mod tests {
         drop(mine);
         assert_eq!(slots.queue.lock().expect("the queue").free, 1);
         assert_eq!(counters.busy.get(), 0);
+    }
+
+    /// However many read, only so many others begin.
+    #[test]
+    fn not_every_slot_is_lent() {
+        let counters = Counters::default();
+        let slots = CpuSlots::new(1, &counters);
+        let free = || slots.queue.lock().expect("the queue").free;
+        let _mine = slots.take(0);
+        slots.lend(|| {
+            let _second = slots.take(0);
+            slots.lend(|| {
+                let _third = slots.take(0);
+                assert_eq!(free(), 0);
+                slots.lend(|| assert_eq!(free(), 0));
+            });
+            assert_eq!(free(), 0);
+        });
+        assert_eq!(free(), 0);
     }
 }

@@ -8,6 +8,7 @@ use base::units::{bytes, count, printable, seconds};
 use encryption::Place;
 use serde_json::json;
 use snapshot::{Checked, Cleaned, Listed, Manifest, Outcome, State, Taken};
+use std::collections::BTreeSet;
 
 /// Describes a snapshot that was taken.
 pub fn snapshot_take(d: &Taken) -> Summary {
@@ -338,8 +339,10 @@ pub fn snapshots(found: &[Listed]) -> Summary {
 /// What was cleaned.
 pub fn snapshot_clean(d: &Cleaned) -> Summary {
     // One without a record may have several parts.
-    let removed = d.removed.len() + usize::from(!d.without_record.is_empty());
-    let what = things(removed as u64, "snapshot");
+    let parts = d.without_record.iter();
+    let ids: BTreeSet<&String> = parts.clone().map(|(id, _)| id).collect();
+    let parts: Vec<String> = parts.map(|(_, part)| part.clone()).collect();
+    let what = things((d.removed.len() + ids.len()) as u64, "snapshot");
     let heading = match d.dry_run {
         true => format!("{what} would be removed"),
         false => format!("{what} removed"),
@@ -350,8 +353,8 @@ pub fn snapshot_clean(d: &Cleaned) -> Summary {
     s.add(removed.key("removed", d.removed.iter().map(json_of).collect::<Vec<_>>()));
     s.add(
         Item::new("without a record")
-            .list(&d.without_record)
-            .key("without_record", &d.without_record),
+            .list(&parts)
+            .key("without_record", &parts),
     );
     s.add(Item::new("left").list(&d.left).key("left", &d.left));
     s
