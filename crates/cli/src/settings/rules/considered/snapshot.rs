@@ -82,5 +82,6 @@ const RESTORE: &[Considered] = &[
 
 const CLEAN: &[Considered] = &[
     ("all", "--all", |c| !c.line.contains("3f9a")),
+    ("at", "--at /srv", always),
     ("dry-run", "--dry-run", always),
 ];
