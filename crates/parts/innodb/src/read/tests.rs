@@ -220,6 +220,39 @@ fn flipped_bits_are_noticed_or_harmless() {
     }
 }
 
+/// Whoever reads with direct I/O needs a buffer at an address that is a multiple of 4 KiB.
+#[test]
+fn pages_are_read_to_where_direct_io_can() {
+    struct Aligned {
+        bytes: Vec<u8>,
+        reads: std::sync::atomic::AtomicUsize,
+    }
+    impl super::Bytes for Aligned {
+        fn length(&self) -> std::io::Result<u64> {
+            self.bytes.length()
+        }
+
+        fn read_at(&self, at: u64, to: &mut [u8]) -> std::io::Result<()> {
+            if to.len() >= 4096 {
+                assert_eq!(to.as_ptr().align_offset(4096), 0, "{} bytes", to.len());
+                assert_eq!((at % 4096, to.len() % 4096), (0, 0));
+                self.reads
+                    .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            }
+            self.bytes.read_at(at, to)
+        }
+    }
+    for (name, packed) in FILES {
+        let file = Aligned {
+            bytes: unpacked(packed),
+            reads: Default::default(),
+        };
+        let rows = read(&file, name.starts_with("ma")).expect("rows");
+        assert!(rows == wanted(), "{name}");
+        assert!(file.reads.into_inner() > 3, "{name}");
+    }
+}
+
 /// An index is the rows' own if its values are theirs: damage in an entry under a right checksum, as a builder's mistake
 /// would leave it, is noticed in every byte of every entry, its length and its NULL flags too.
 #[test]
