@@ -182,9 +182,9 @@ pub struct Restore {
 /// `penstock snapshot clean`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Without arguments it removes what killed runs left: files, mounts, volumes. A snapshot that was kept is removed when
-it is named. Logical volumes and ZFS snapshots of penstock that no record speaks of are named (code 3), and removed by
-their identifier; with --at DIR, directories too.
+Without arguments it removes what killed runs left: files, mounts, volumes. A snapshot that was
+kept is removed when its identifier is given. Logical volumes and ZFS snapshots of penstock that no
+record speaks of, and with --at DIR directories, are named (code 3), and removed in the same way.
 
 Examples:
   penstock snapshot clean
@@ -192,7 +192,7 @@ Examples:
   penstock snapshot clean --at /srv/mysql
   penstock snapshot clean --all --dry-run")]
 pub struct Clean {
-    /// Snapshots that were kept, by their identifiers
+    /// Identifiers of snapshots that were kept, or that have no record
     #[arg(value_name = "ID", conflicts_with = "all")]
     pub id: Vec<String>,
     /// All snapshots that were kept, too

@@ -109,14 +109,8 @@ pub fn clean(run: &Run, state: &Path, options: &CleanOptions) -> Result<Cleaned>
         let e = e.context("snapshots without a record are not searched for there");
         run.observer.warn(e.in_one_line());
     }
-    let known = |id: &String| {
-        found.iter().any(|f| match f {
-            Found::Free(r) => r.content.id == *id,
-            Found::Busy(path) => Record::peek(path).is_some_and(|c| c.id == *id),
-            Found::Empty(_) => false,
-        })
-    };
-    let known = |id: &String| known(id) || unrecorded.iter().any(|u| u.id() == Some(id));
+    let known =
+        |id: &String| recorded.contains(id) || unrecorded.iter().any(|u| u.id() == Some(id));
     if let Some(unknown) = options.ids.iter().find(|id| !known(id)) {
         let what = format!("there is no snapshot {} on this host", printable(unknown));
         let root = match may_mount() {

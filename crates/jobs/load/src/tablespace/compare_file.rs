@@ -29,7 +29,7 @@ const LEAVES: usize = 1024;
 const STOP_AFTER: usize = 64;
 
 /// Bytes from which a read goes around the page cache. Pages of long values are read one by one, and the kernel reads ahead.
-const DIRECT_FROM: usize = 128 << 10;
+const DIRECT_READ: usize = 128 << 10;
 
 /// How a file is compared.
 pub struct FileComparison<'a> {
@@ -85,7 +85,7 @@ impl Bytes for Synced<'_> {
 
     fn read_at(&self, at: u64, to: &mut [u8]) -> io::Result<()> {
         if let Some(direct) = &self.direct
-            && to.len() >= DIRECT_FROM
+            && to.len() >= DIRECT_READ
             && store::direct::is_aligned(at, to)
         {
             let read = || direct.read_exact_at(to, at);
